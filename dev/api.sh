@@ -1,13 +1,13 @@
 #!/bin/bash
 # Compares the public API of this checkout with that of an older commit, by japicmp. Status 0 if programs still compile and
-# link, 1 if not. docs/compatibility.md says what may change.
+# link, 1 if not. docs/support.md says what may change.
 #
 #   dev/api.sh [COMMIT]
 #
 # COMMIT is a tag or commit; without it the one that last changed docs/api.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-modules=${MODULES:-gds-api gds-native gds-loader gds-dataset gds-interop gds-rdma gds-remote gds-aws gds-jcuda gds-testkit}
+modules=${MODULES:-gds-api gds-native gds-loader gds-dataset gds-interop gds-rdma gds-remote gds-aws gds-gcs gds-azure gds-jcuda gds-testkit}
 commit=${1:-$(git -C "$root" log -1 --format=%H -- docs/api)}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

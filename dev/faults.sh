@@ -5,7 +5,7 @@
 #
 #   dev/faults.sh [verbs] [WORD ...]
 #
-#   dev/faults.sh                                    all: about 28,000 cells, a few minutes on an idle machine
+#   dev/faults.sh                                    all: about 30,000 cells, a few minutes on an idle machine
 #   dev/faults.sh compat 'read CUDA_DEVICE' pread    the cells of the backends whose names contain each word
 #   dev/faults.sh verbs transfer                     those of RDMA
 #

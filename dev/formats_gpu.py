@@ -3,8 +3,9 @@
 
     formats_gpu.py write FOLDER [--large]   files, and FOLDER/expected.json: SHA-256, type and shape of every tensor,
                                             computed from the live objects; --large adds a storage above 4 GiB
-    formats_gpu.py speed FOLDER GIGABYTES   same.safetensors, same.pt, same.npz and the folder same-bin with shards and an
-                                            index: the same tensors, for FormatFigures of the benchmarks
+    formats_gpu.py speed FOLDER GIGABYTES   same.safetensors, same.pt, same.npz, the folder same-bin with shards and an
+                                            index, and same-distcp, which four ranks save: the same tensors, for
+                                            FormatFigures of the benchmarks
     formats_gpu.py list FOLDER              one line for each case: number, path, and convert if safetensors can hold it
     formats_gpu.py compare FOLDER           compares FOLDER/results/N.json and N.status, and reads the folder N.converted with
                                             safetensors; a table; status 5 on a difference
@@ -153,7 +154,7 @@ def write_torch(large):
 
     complex_ = some((3,), torch.float32).to(torch.complex64)
     rejects = {
-        "transposed.pt": (base.t(), "not contiguous"), "conjugated.pt": (complex_.conj(), "conjugated"),
+        "overlapping.pt": (base[0].expand(3, 60), "leave gaps or overlap"), "conjugated.pt": (complex_.conj(), "conjugated"),
         "negated.pt": (complex_.conj().imag, "negated"), "sparse.pt": (torch.eye(3).to_sparse(), "_rebuild_sparse_tensor"),
         "meta.pt": (torch.ones(3, device="meta"), "meta_tensor")}
     for name, (value, message) in rejects.items():
@@ -211,20 +212,33 @@ def write_safetensors():
     case("safetensors/types.safetensors", "safetensors", flatten(tensors))
 
 
-def rank_main(rank, world, folder, port):
-    import torch
+def rank_main(rank, world, port, save, folder, *more):
     import torch.distributed as dist
-    import torch.distributed.checkpoint as dcp
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import Shard, distribute_tensor
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=world)
-    mesh = init_device_mesh("cpu", (world,))
+    save(init_device_mesh("cpu", (world,)), folder, *more)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def spawn(world, save, folder, *more):
+    """Calls a function with a mesh in processes of their own."""
+    import socket
+    import torch
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.spawn(rank_main, args=(world, port, save, folder, *more), nprocs=world)
+
+
+def save_slices(mesh, folder):
+    import torch
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.tensor import Shard, distribute_tensor
     state = {name: distribute_tensor(tensor, mesh, [Shard(dim)]) for name, (tensor, dim) in sharded_state().items()}
     state["replicated"] = some((6,), torch.int32)
     dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(path=folder, save_distributed=True))
-    dist.barrier()
-    dist.destroy_process_group()
 
 
 def sharded_state():
@@ -238,14 +252,12 @@ def write_distributed():
     """Two ranks with two slices of each tensor: a chunk of ceil(n / 2), and the rest."""
     import torch
     import torch.distributed.checkpoint as dcp
+    dcp.save({"a": some((4,), torch.float32)}, checkpoint_id=at("distcp"))
+    case("distcp", "distcp", {"a": of_tensor(some((4,), torch.float32))})
     if not hasattr(dcp, "HuggingFaceStorageWriter"):
         print("torch has no HuggingFaceStorageWriter: no distributed case", file=sys.stderr)
         return
-    import socket
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    torch.multiprocessing.spawn(rank_main, args=(2, at("distributed"), port), nprocs=2)
+    spawn(2, save_slices, at("distributed"))
     expected = {"replicated": of_tensor(some((6,), torch.int32))}
     for name, (tensor, dim) in sharded_state().items():
         begin = 0
@@ -258,8 +270,6 @@ def write_distributed():
             begin += chunk.shape[dim]
             expected[f"{name}[{','.join(ranges)}]"] = of_tensor(chunk)
     case("distributed", "safetensors", expected)
-    dcp.save({"a": some((4,), torch.float32)}, checkpoint_id=at("refused/classic"))
-    refused("refused/classic", "distributed checkpoint")
 
 
 def write_extents():
@@ -429,6 +439,21 @@ def write():
         json.dump(CASES, out, indent=1)
 
 
+def save_quarters(mesh, folder, count):
+    import torch
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.tensor import DTensor, Shard
+    pattern = some((1 << 20,), torch.float16)
+    part = 4096 // mesh.size()
+    norm = pattern[part * mesh.get_rank():][:part]
+    state = {}
+    for i in range(count):
+        weight = pattern.repeat(16 // mesh.size()).reshape(part, 4096)
+        state[f"layers.{i:04}.w"] = DTensor.from_local(weight, mesh, [Shard(0)], run_check=False)
+        state[f"layers.{i:04}.norm"] = DTensor.from_local(norm.clone(), mesh, [Shard(0)], run_check=False)
+    dcp.save(state, checkpoint_id=folder)
+
+
 def speed():
     """Tensors as in a model: large matrices, and vectors between them."""
     import numpy as np
@@ -444,6 +469,7 @@ def speed():
     save_file(tensors, at("same.safetensors"))
     torch.save(tensors, at("same.pt"))
     np.savez(at("same.npz"), **{name: tensor.numpy() for name, tensor in tensors.items()})
+    spawn(4, save_quarters, at("same-distcp"), len(tensors) // 2)
     names = list(tensors)
     halves = [names[:len(names) // 2], names[len(names) // 2:]]
     files = [f"pytorch_model-{n + 1:05d}-of-00002.bin" for n in range(2)]

@@ -34,25 +34,27 @@ package compat.plan gds-compat 'plan.* -plan.TransferPlanner' \
 package compat.planner gds-compat plan.TransferPlanner \
     'plan.*Test deliver.*Test KernelErrorsTest'
 package compat.deliver gds-compat 'deliver.*' \
-    'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest'
+    'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest GpuTransfersTest file.SourcesTest'
 package compat.transfer gds-compat 'transfer.*' \
-    'plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest GatheredReadsTest KernelErrorsTest PreparationTest'
+    'plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest FragmentsTest GatheredReadsTest GpuTransfersTest KernelErrorsTest PreparationTest'
 package libcufile.stream gds-libcufile 'stream.*' \
-    'stream.*Test'
+    'stream.*Test LibCuFileContractTest'
 package libcufile.batch gds-libcufile 'batch.*' \
-    'batch.*Test'
-package loader.load gds-loader 'internal.load.* -internal.load.LayoutPlanner' \
-    'internal.*Test LoadTest LoadFailureTest FakeGpuLoadTest'
-package loader.layout gds-loader internal.load.LayoutPlanner \
-    'internal.*Test LoadTest SharedExtentsTest TensorOrderTest'
+    'batch.*Test LibraryStatisticsTest LibCuFileContractTest'
+package loader.load gds-loader 'internal.load.* -internal.load.LayoutPlanner -internal.load.PlannedBlocks -internal.load.PlannedRun -internal.load.Gathering' \
+    'internal.*Test LoadTest LoadFailureTest FakeGpuLoadTest FileIdentityTest CompatLoadTest MappedTensorsTest TensorLoanTest TensorsInTurnTest'
+package loader.layout gds-loader 'internal.load.LayoutPlanner internal.load.PlannedBlocks internal.load.PlannedRun internal.load.Gathering' \
+    'internal.*Test LoadTest ParallelLoadTest SharedExtentsTest TensorOrderTest'
 package loader.parallel gds-loader 'parallel.*' \
-    'parallel.*Test'
+    'parallel.*Test GgufHeadsTest format.torch.DistcpFormatTest TensorOrderTest'
 package remote gds-remote 'AnswerHead ContentRange ObjectVersion RangeBody RangePart CountedBody Attempts FirstRequest HttpSource' \
-    'ObjectVersionTest RangeBodyTest FirstRequestTest HttpSourceTest HttpSourceFaultTest AttemptsTest'
+    'ObjectVersionTest RangeBodyTest FirstRequestTest HttpSourceTest HttpSourceFaultTest HttpContractTest AttemptsTest'
+package remote.cache gds-remote 'CacheFolder SourceChannel' \
+    'CacheFolderTest RemoteCacheTest ObjectPathTest'
 package remote.upload gds-remote S3Upload \
-    'S3FilesTest S3FaultTest S3ChecksumTest'
-package dataset gds-dataset 'RecordOrder Permutation Itinerary Share BatchPlanner' \
-    'RecordOrderTest ItineraryTest BatchPlannerTest'
+    'S3FilesTest S3FaultTest S3ContractTest S3ChecksumTest'
+package dataset gds-dataset 'RecordOrder Permutation Itinerary Share BatchPlanner DoneRecords LeftRecords LoaderState' \
+    'RecordOrderTest ItineraryTest BatchPlannerTest LoaderStateTest'
 
 # Words with a prefix, joined by commas.
 join() {
@@ -75,7 +77,7 @@ run() {
         of="$one $one\$*" without=
     fi
     rm -f "$in/target/pit-reports/mutations.xml"
-    ${MVN:-./mvnw} -B -Pmutants -pl "$in" test-compile org.pitest:pitest-maven:mutationCoverage -Dspotless.check.skip=true \
+    ${MVN:-./mvnw} -B -Pmutants,slow -pl "$in" test-compile org.pitest:pitest-maven:mutationCoverage -Dspotless.check.skip=true \
         -DtargetClasses="$(join "$prefix" "$of")" -DexcludedClasses="$(join "$prefix" "$without")" \
         -DtargetTests="$(join "$prefix" "${tests[$name]}")" >"$REPORTS/$name.txt" 2>&1 || status=$?
     # A run that was ended leaves the beginning of a report.

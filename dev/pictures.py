@@ -137,7 +137,7 @@ def gpus():
 def performance():
     return bars(
         "performance.svg", "Reads from the page cache into one GPU",
-        "GB/s, one H100, 16 processors, 2026-11-26, medians of ten alternations; docs/performance.md has every row and the command. "
+        "GB/s, one H100, 16 processors, 2026-11-26, medians of ten alternations; docs/performance.md has the command. "
         "The limit is the better of two hand-written C pipelines; libcufile is 1.15.1 in its compatibility mode.",
         [("limit in C", LIMIT), ("libcufile from C", PEER), ("gds4j", OURS)],
         [("one call of 4 GiB", 52.5, 21.3, 51.4), ("16 callers of 16 MiB", 52.5, 41.4, 49.5), ("4 callers of 16 MiB", 44.2, 40.0, 49.9),

@@ -7,7 +7,7 @@
 #   dev/prove.sh --archive FILE.tar.gz      packs this built checkout, for machines without Maven: unpack it there, run ./prove FOLDER
 #
 # A part takes at most 10 minutes and can be stopped; the next call goes on with the parts that are left. Nothing leaves this machine.
-# docs/prove.md says what each part shows. Status 0 if every part that can run here is right, 5 if one is wrong, 4 if one is not done.
+# docs/notes/prove.md says what each part shows. Status 0 if every part that can run here is right, 5 if one is wrong, 4 if one is not done.
 #
 #   DATA=FOLDER         on the storage to prove (FOLDER); 20 GB free are enough
 #   BUDGET=540          seconds that a part may take
@@ -35,7 +35,7 @@ archive() { # FILE.tar.gz
     cp -r "$root/docs/schemas" "$to/$name/docs/"
     cp -r "$root/dev" "$to/$name/"
     cp -r "$root/benchmarks/scripts" "$to/$name/benchmarks/"
-    cp "$root/LICENSE" "$root/docs/prove.md" "$to/$name/"
+    cp "$root/LICENSE" "$root/docs/notes/prove.md" "$to/$name/"
     for module in gds-api $modules; do
         [ ! -d "$root/$module/target/test-classes" ] || cp -r "$root/$module/target/test-classes" "$to/$name/tests/$module"
         cp "$root/$module"/target/*-SNAPSHOT.jar "$root/$module"/target/*[0-9].jar "$to/$name/lib/" 2>/dev/null

@@ -15,7 +15,7 @@ class_path_of() {
     local module
     for module; do printf '%s:' "$(tests_of "$module")"; done
     if [ -z "${TESTS:-}" ]; then
-        printf '%s:' "$root"/gds-{api,native,engine,libcufile,compat,jcuda,loader,dataset,interop,rdma,remote,aws,testkit,testkit-contract,tools}/target/classes "$root/samples/target/classes"
+        printf '%s:' "$root"/gds-{api,native,engine,libcufile,compat,jcuda,loader,dataset,interop,rdma,remote,aws,gcs,azure,testkit,testkit-contract,tools}/target/classes "$root/samples/target/classes"
         ls "$root"/gds-tools/target/lib/*.jar ~/.m2/repository/org/junit/platform/junit-platform-console-standalone/*/*.jar \
             ~/.m2/repository/{org/assertj/assertj-core,net/bytebuddy/byte-buddy,org/jcuda/jcuda*}/*/*.jar \
             ~/.m2/repository/com/networknt/json-schema-validator/"$(sed -n 's/.*<jsonschema.version>\(.*\)<.*/\1/p' "$root/pom.xml")"/*.jar \

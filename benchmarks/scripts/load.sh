@@ -1,7 +1,7 @@
 #!/bin/bash
 # Whole loads of checkpoints into a GPU from the page cache: fresh processes of gds load, and later loads of one process, beside a
 # hand-written pipeline that reads a file of the same size; prints one table of medians. "Kept" passes and loads use the same GPU memory
-# again, "later" ones free it and allocate new memory; "C, first" also pins slabs.
+# again, "later" ones free it and allocate new memory; "C, first" also pins slabs. "In turn" loads tensors through a quarter of their bytes.
 #
 #   benchmarks/scripts/load.sh
 #
@@ -67,16 +67,17 @@ for size in $SIZES; do
     done
     later "$model" >"$work/$size.later"
     later "$model,into=1" >"$work/$size.kept"
+    later "$model,budget=$((bytes / 4 + (512 << 20)))" >"$work/$size.turns"
     rm -rf "$data" "$model"
 done
 
 echo "$(machine gpu); GB/s, medians of $ROUNDS alternations; $THREADS threads in C"
 echo
-printf '| %-18s | %9s | %9s | %9s | %9s | %9s | %9s | %9s |\n' "load from memory" "C, kept" "gds kept" "C, later" "gds later" "C, first" "gds fresh" before
-printf '|%s|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..20})" ----------: ----------: ----------: ----------: ----------: ----------: ----------:
+printf '| %-18s | %9s | %9s | %9s | %9s | %9s | %9s | %9s | %9s |\n' "load from memory" "C, kept" "gds kept" "C, later" "gds later" "in turn" "C, first" "gds fresh" before
+printf '|%s|%s|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..20})" ----------: ----------: ----------: ----------: ----------: ----------: ----------: ----------:
 for size in $SIZES; do
     printf '| %-18s' "$size GiB"
-    for column in tuned kept anew later first ours before; do
+    for column in tuned kept anew later turns first ours before; do
         value=$(median "$work/$size.$column" 2>/dev/null)
         printf ' | %9s' "${value:--}"
     done

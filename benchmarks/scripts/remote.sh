@@ -9,9 +9,11 @@
 # memory. Both run twice, and the second run counts: some virtual machines take a second per gigabyte to give memory for the first time.
 # Needs a JDK 25 and gcc; without curl its column stays empty, and without openssl there is no https. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
 #
-# A third table is of real servers, where they are installed: nginx, and versitygw and MinIO as S3 servers, by http and https. Beside gds load stand
-# curl processes, rclone into DIR, and boto3 with threads into memory. It gives MB/s and the processor time of each client: that of gds
-# is without that of gds load --list. Rows "put" are uploads of the same file: gds convert, and boto3 with its own settings. With RELAY, a command
+# A third table is of real servers, where they are installed: nginx, and versitygw and MinIO as S3 servers, by http and https; fake-gcs-server and
+# Azurite, emulators of Google's and Azure's stores, by http. Beside gds load stand curl processes, rclone into DIR, and the store's SDK for Python with
+# threads into memory. It gives MB/s and the processor time of each client: that of gds
+# is without that of gds load --list. Rows "put" are uploads of the same file: gds convert, and the SDK with its own settings; fake-gcs-server
+# has none, as it computes the digest of all bytes so far for each part. With RELAY, a command
 # that relays the connections of a port to another one ("RELAY PORT TO"), such as toxiproxy with 10 ms each way, the table is of connections
 # through it. With ONLY=servers there is no other table. Before each client the script touches and frees memory: some virtual machines take a
 # second per gigabyte to give it. Clients and servers that are missing are named in one line each.
@@ -19,6 +21,7 @@
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
 #   ROUNDS=5         alternations
+#   SERVERS=…        names of programs, those of the third table; all by default
 #   CLIENTS=16       curl processes, and plain clients; gds4j begins with 16 connections
 #   JAVA_OPTS        more options for the JVM
 set -u
@@ -87,8 +90,10 @@ fi
 
 # --- real servers
 has() { command -v "$1" >/dev/null || { echo "no $1 here: its rows are left out" >&2; return 1; }; }
-python=
-python3 -c 'import boto3' 2>/dev/null && python=yes || echo "no boto3 here: its rows are left out" >&2
+sdk() { # scheme: whether Python has the SDK
+    case $1 in s3) python3 -c 'import boto3' ;; gs) python3 -c 'import google.cloud.storage' ;; az) python3 -c 'import azure.storage.blob' ;; *) false ;; esac 2>/dev/null
+}
+wanted() { [[ " ${SERVERS:-nginx versitygw minio fake-gcs-server azurite-blob} " = *" $1 "* ]] && has "$1"; }
 TIMEFORMAT='%R %U %S'
 servers=()
 trap 'kill $server "${servers[@]}" 2>/dev/null; rm -rf "$work" "$data"' EXIT
@@ -136,16 +141,39 @@ curls() { # url
 }
 gds_of() { GDS_JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" gds load "$@" --json; }
 copied() { rclone copyto --ca-cert "$work/cert" --multi-thread-streams "$CLIENTS" --multi-thread-cutoff 1M "$@" "$data/copy" && rm -f "$data/copy"; }
-cat >"$work/get.py" <<'END'
-import sys, threading, boto3, botocore.config
-url, name, size, threads, ca = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-s3 = boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="bench", aws_secret_access_key="benchbench",
-                  verify=ca, config=botocore.config.Config(max_pool_connections=threads, s3={"addressing_style": "path"}))
+cat >"$work/sdk.py" <<'END'
+import sys, threading
+scheme, way, name, file, size, threads, ca = *sys.argv[1:5], int(sys.argv[5]), int(sys.argv[6]), sys.argv[7]
+if scheme == "s3":
+    import boto3, botocore.config
+    s3 = boto3.client("s3", verify=ca, config=botocore.config.Config(max_pool_connections=threads, s3={"addressing_style": "path"}))
+    read = lambda at, end: s3.get_object(Bucket="bench", Key=name, Range=f"bytes={at}-{end - 1}")["Body"].read()
+    write = lambda: s3.upload_file(file, "bench", name)
+elif scheme == "gs":
+    import requests.adapters
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import storage
+    client = storage.Client(project="bench", credentials=AnonymousCredentials())
+    client._http.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=threads))
+    blob = client.bucket("bench").blob(name)
+    read = lambda at, end: blob.download_as_bytes(start=at, end=end - 1, raw_download=True, checksum=None)
+    write = lambda: blob.upload_from_filename(file)
+else:
+    import os
+    from azure.storage.blob import BlobServiceClient
+    service = BlobServiceClient.from_connection_string(os.environ["AZURE_STORAGE_CONNECTION_STRING"], max_single_get_size=8 << 20)
+    if way == "make":
+        service.create_container("bench")
+    blob = service.get_blob_client("bench", name)
+    read = lambda at, end: blob.download_blob(at, end - at).readall()
+    write = lambda: blob.upload_blob(open(file, "rb"), overwrite=True, max_concurrency=4)
+if way != "get":
+    sys.exit(write())
 memory, part = bytearray(size), 8 << 20
 def work(first):
     for at in range(first * part, size, threads * part):
         end = min(at + part, size)
-        memory[at:end] = s3.get_object(Bucket="bench", Key=name, Range=f"bytes={at}-{end - 1}")["Body"].read()
+        memory[at:end] = read(at, end)
 all = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
 [t.start() for t in all]
 [t.join() for t in all]
@@ -162,27 +190,22 @@ row() { # name url rclone-source...
         awk '{print $2 + $3}' "$work/time" >>"$work/list.$name"
         case $url in
             http*) [ -n "$curl" ] && timed "$name" curl curls "$url" ;;
-            *) [ -n "$python" ] && timed "$name" boto3 python3 "$work/get.py" "$AWS_ENDPOINT_URL_S3" "$base" "$size" "$CLIENTS" "$work/cert" ;;
+            *) sdk "${url%%:*}" && timed "$name" sdk python3 "$work/sdk.py" "${url%%:*}" get "$base" "$file" "$size" "$CLIENTS" "$work/cert" ;;
         esac
         [ -n "$rclone" ] && timed "$name" rclone copied "$@"
     done
 }
-cat >"$work/put.py" <<'END'
-import sys, boto3, botocore.config
-url, name, file, ca = sys.argv[1:]
-boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="bench", aws_secret_access_key="benchbench",
-             verify=ca, config=botocore.config.Config(s3={"addressing_style": "path"})).upload_file(file, "bench", name)
-END
-gds_put() { GDS_JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" gds convert "$file" "s3://bench/put/" --json; }
-uploads() { # name folder-of-the-bucket
-    local name="$1 put" folder=$2 i
+gds_put() { GDS_JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" gds convert "$file" "$1" --json; }
+uploads() { # name url-of-the-bucket command...: what removes the objects
+    local name="$1 put" url=$2 i
+    shift 2
     rows+=("$name")
     for ((i = 0; i < ROUNDS; i++)); do
-        timed "$name" gds gds_put
-        { time gds_of "s3://bench/$base" --list >/dev/null 2>&1; } 2>"$work/time"
+        timed "$name" gds gds_put "${url}put$i/"
+        { time gds_of "$url$base" --list >/dev/null 2>&1; } 2>"$work/time"
         awk '{print $2 + $3}' "$work/time" >>"$work/list.$name"
-        [ -n "$python" ] && timed "$name" boto3 python3 "$work/put.py" "$AWS_ENDPOINT_URL_S3" put/boto3 "$file" "$work/cert"
-        rm -rf "$folder/put"
+        sdk "${url%%:*}" && timed "$name" sdk python3 "$work/sdk.py" "${url%%:*}" put "put$i/sdk" "$file" "$size" "$CLIENTS" "$work/cert"
+        "$@"
     done
 }
 curl= rclone=
@@ -190,7 +213,7 @@ has curl && curl=yes
 has rclone && rclone=yes
 base=$(basename "$file")
 export RCLONE_CONFIG=/dev/null
-if has nginx; then
+if wanted nginx; then
     http=$(free_port) https=$(free_port)
     {
         echo "daemon off; pid $work/nginx.pid; error_log stderr; worker_processes auto; user $(id -un) $(id -gn); events {} http { access_log off; sendfile on; keepalive_requests 100000;"
@@ -214,10 +237,10 @@ fi
 s3() { # row scheme port folder-of-the-bucket
     export AWS_ENDPOINT_URL_S3=$2://localhost:$(through "$3")
     row "$1-$2" "s3://bench/$base" --s3-provider Other --s3-env-auth --s3-endpoint "$AWS_ENDPOINT_URL_S3" ":s3:bench/$base"
-    uploads "$1-$2" "$4"
+    uploads "$1-$2" s3://bench/ rm -rf "$4"/put*
 }
 unset AWS_CA_BUNDLE AWS_PROFILE
-if has versitygw; then
+if wanted versitygw; then
     export AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=benchbench AWS_REGION=us-east-1
     mkdir -p "$data/s3/bench" && ln "$file" "$data/s3/bench/$base"
     for scheme in http https; do
@@ -229,7 +252,7 @@ if has versitygw; then
         up "$port" && s3 versitygw $scheme "$port" "$data/s3/bench"
     done
 fi
-if has minio && has curl; then
+if wanted minio && has curl; then
     export AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=benchbench AWS_REGION=us-east-1 MINIO_ROOT_USER=bench MINIO_ROOT_PASSWORD=benchbench
     for scheme in http https; do
         [ $scheme = http ] || [ ${#trust[@]} != 0 ] || continue
@@ -243,16 +266,38 @@ if has minio && has curl; then
         s3 minio $scheme "$port" "$data/minio/bench"
     done
 fi
+if wanted fake-gcs-server; then
+    port=$(free_port)
+    mkdir -p "$data/gcs/bench" && ln "$file" "$data/gcs/bench/$base"
+    fake-gcs-server -backend memory -scheme http -host 127.0.0.1 -port "$port" -public-host localhost -log-level error -data "$data/gcs" >"$work/gcs.log" 2>&1 &
+    servers+=($!)
+    if up "$port"; then
+        export STORAGE_EMULATOR_HOST=http://localhost:$(through "$port")
+        row fake-gcs-server "gs://bench/$base" --gcs-anonymous --gcs-endpoint "$STORAGE_EMULATOR_HOST/storage/v1/" ":gcs:bench/$base"
+    fi
+fi
+if wanted azurite-blob && sdk az; then
+    port=$(free_port) key=$(head -c 32 "$file" | base64)
+    AZURITE_ACCOUNTS=bench:$key azurite-blob --blobHost 127.0.0.1 --blobPort "$port" --location "$data/azurite" --silent --disableTelemetry --skipApiVersionCheck >"$work/azurite.log" 2>&1 &
+    servers+=($!)
+    if up "$port"; then
+        endpoint=http://localhost:$(through "$port")/bench
+        export AZURE_STORAGE_CONNECTION_STRING="DefaultEndpointsProtocol=http;AccountName=bench;AccountKey=$key;BlobEndpoint=$endpoint"
+        python3 "$work/sdk.py" az make "$base" "$file" "$size" "$CLIENTS" "$work/cert" &&
+            row azurite "az://bench/bench/$base" --azureblob-account bench --azureblob-key "$key" --azureblob-endpoint "$endpoint" ":azureblob:bench/$base" &&
+            uploads azurite az://bench/bench/ true
+    fi
+fi
 [ ! -f "$work/relays" ] || kill $(cat "$work/relays") 2>/dev/null
 [ ${#rows[@]} = 0 ] && exit
 echo
 echo "MB/s (processor seconds of the client), medians of $ROUNDS alternations${RELAY:+, through a relay}"
 echo
-echo "| server, put: uploads | gds load, gds convert | curl, $CLIENTS ranges, dropped | rclone, $CLIENTS streams | boto3, $CLIENTS threads |"
+echo "| server, put: uploads | gds load, gds convert | curl, $CLIENTS ranges, dropped | rclone, $CLIENTS streams | the SDK, $CLIENTS threads |"
 echo "| --- | ---: | ---: | ---: | ---: |"
 for name in "${rows[@]}"; do
     printf '| %s |' "$name"
-    for client in gds curl rclone boto3; do
+    for client in gds curl rclone sdk; do
         rate=$(median "$work/rate.$name.$client" 2>/dev/null) cpu=$(median "$work/cpu.$name.$client" 2>/dev/null) less=0
         [ $client = gds ] && less=$(median "$work/list.$name")
         [ -n "$rate" ] && printf ' %.0f (%.2f) |' "$rate" "$(awk -v c="$cpu" -v l="$less" 'BEGIN {print c - l}')" || printf ' |'

@@ -47,6 +47,9 @@ module io.gds4j {
             io.gds4j.interop,
             io.gds4j.rdma,
             io.gds4j.testkit;
+    exports io.gds4j.internal.plain to
+            io.gds4j.loader,
+            io.gds4j.testkit;
     exports io.gds4j.internal.registration to
             io.gds4j.rdma;
     exports io.gds4j.internal.text to

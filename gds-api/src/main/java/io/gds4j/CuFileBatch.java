@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Submits many small requests at once ({@code cuFileBatchIO*}).
@@ -143,10 +142,8 @@ public final class CuFileBatch implements AutoCloseable {
         int next = 0;
         try {
             for (; next < requests.size(); next++) {
-                IoResult report = requests.get(next).report;
-                if (report != null) {
-                    report.begin(requests.get(next).check());
-                }
+                Request request = requests.get(next);
+                request.report.ifPresent(report -> report.begin(request.check()));
             }
         } catch (CuFileException e) {
             refuse(requests, next, e);
@@ -157,17 +154,13 @@ public final class CuFileBatch implements AutoCloseable {
 
     private static void refuse(List<Request> requests, int count, Throwable thrown) {
         for (Request request : requests.subList(0, count)) {
-            if (request.report != null) {
-                request.report.fail(request.check(), thrown);
-            }
+            request.report.ifPresent(report -> report.fail(request.check(), thrown));
         }
     }
 
     private static void endReports(List<Request> requests, int count) {
         for (Request request : requests.subList(0, count)) {
-            if (request.report != null) {
-                request.report.over();
-            }
+            request.report.ifPresent(IoResult::over);
         }
     }
 
@@ -362,18 +355,27 @@ public final class CuFileBatch implements AutoCloseable {
 
     /**
      * A request of a batch; {@link CuFileBatch#submit} checks its arguments.
+     *
+     * @param handle the file
+     * @param write true to write the memory to the file, false to read
+     * @param memory memory that holds or receives the bytes; of an allocation, its range
+     * @param size bytes, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param report the report that it fills; empty without one
      */
-    public static final class Request {
-        private final CuFileHandle handle;
-        private final boolean write;
-        private final IoMemory memory;
-        private final long size;
-        private final long fileOffset;
-        private final long bufferOffset;
-        private final @Nullable IoResult report;
+    public record Request(
+            CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset,
+            Optional<IoResult> report) {
+        /** Rejects null, and takes the range of an allocation. */
+        public Request {
+            Objects.requireNonNull(handle, "handle");
+            memory = MemoryUse.plain(Objects.requireNonNull(memory, "memory"));
+            Objects.requireNonNull(report, "report");
+        }
 
         /**
-         * Rejects null, and takes the range of an allocation.
+         * Sets the parts of a request without a report.
          *
          * @param handle as {@link #handle}
          * @param write as {@link #write}
@@ -383,27 +385,8 @@ public final class CuFileBatch implements AutoCloseable {
          * @param bufferOffset as {@link #bufferOffset}
          */
         public Request(
-                CuFileHandle handle,
-                boolean write,
-                IoMemory memory,
-                long size,
-                long fileOffset,
-                long bufferOffset) {
-            this(
-                    Objects.requireNonNull(handle, "handle"), write,
-                    MemoryUse.plain(Objects.requireNonNull(memory, "memory")), size, fileOffset, bufferOffset, null);
-        }
-
-        private Request(
-                CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset,
-                @Nullable IoResult report) {
-            this.handle = handle;
-            this.write = write;
-            this.memory = memory;
-            this.size = size;
-            this.fileOffset = fileOffset;
-            this.bufferOffset = bufferOffset;
-            this.report = report;
+                CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+            this(handle, write, memory, size, fileOffset, bufferOffset, Optional.empty());
         }
 
         /**
@@ -413,47 +396,11 @@ public final class CuFileBatch implements AutoCloseable {
          * @return the request; {@link CuFileBatch#submit} refuses it (INVALID_VALUE) while another request fills the report
          */
         public Request reportTo(IoResult result) {
-            return new Request(
-                    handle, write, memory, size, fileOffset, bufferOffset, Objects.requireNonNull(result, "result"));
-        }
-
-        /** {@return the report that it fills; empty without one} */
-        public Optional<IoResult> report() {
-            return Optional.ofNullable(report);
+            return new Request(handle, write, memory, size, fileOffset, bufferOffset, Optional.of(result));
         }
 
         RequestCheck check() {
             return new RequestCheck(BatchLedger.SUBMIT, handle.path(), write, size, fileOffset, bufferOffset);
-        }
-
-        /** {@return the file} */
-        public CuFileHandle handle() {
-            return handle;
-        }
-
-        /** {@return true to write the memory to the file, false to read} */
-        public boolean write() {
-            return write;
-        }
-
-        /** {@return memory that holds or receives the bytes; of an allocation, its range} */
-        public IoMemory memory() {
-            return memory;
-        }
-
-        /** {@return bytes, 0 to 2^62} */
-        public long size() {
-            return size;
-        }
-
-        /** {@return first byte in the file} */
-        public long fileOffset() {
-            return fileOffset;
-        }
-
-        /** {@return first byte in the memory} */
-        public long bufferOffset() {
-            return bufferOffset;
         }
 
         /**
@@ -484,24 +431,6 @@ public final class CuFileBatch implements AutoCloseable {
         public static Request write(
                 CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
             return new Request(handle, true, memory, size, fileOffset, bufferOffset);
-        }
-
-        @Override
-        public boolean equals(@Nullable Object other) {
-            return other instanceof Request that && write == that.write && size == that.size
-                    && fileOffset == that.fileOffset && bufferOffset == that.bufferOffset && handle.equals(that.handle)
-                    && memory.equals(that.memory) && Objects.equals(report, that.report);
-        }
-
-        @Override
-        public int hashCode() {
-            return Objects.hash(handle, write, memory, size, fileOffset, bufferOffset, report);
-        }
-
-        @Override
-        public String toString() {
-            return "Request[handle=" + handle + ", write=" + write + ", memory=" + memory + ", size=" + size
-                    + ", fileOffset=" + fileOffset + ", bufferOffset=" + bufferOffset + ']';
         }
     }
 

@@ -223,7 +223,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @return the version times 1000: 1200 is 1.20
      */
     public int version() {
-        return session.backend().getVersion();
+        return session.backend().controls().getVersion();
     }
 
     /**
@@ -270,14 +270,14 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public void trim() {
         use.call("CuFileDriver.trim", backend -> {
-            backend.trim();
+            backend.controls().trim();
             return null;
         });
     }
 
     /**
      * Opens a file, for reading by default, and registers it ({@code cuFileHandleRegister}). Opens a {@link SourcePath} as
-     * {@link #openSource} does.
+     * {@link #openSource} does, or its {@link SourcePath#localFile}.
      *
      * @param path the file
      * @param options READ, WRITE, CREATE, CREATE_NEW, TRUNCATE_EXISTING, SYNC, DSYNC, SPARSE, {@link CuFileOpenOption}
@@ -522,22 +522,23 @@ public final class CuFileDriver implements AutoCloseable {
 
     /** {@return bytes moved so far, by I/O path} */
     public Map<IoPath, Long> bytesByPath() {
-        return session.backend().bytesByPath();
+        return session.backend().controls().engineStatistics().bytesByPath();
     }
 
     /** {@return bytes read from files so far, by all users of the session and at every level of statistics} */
     public long bytesRead() {
-        return session.backend().bytesByPath().values().stream().mapToLong(Long::longValue).sum() - bytesWritten();
+        return session.backend().controls().engineStatistics().bytesByPath().values().stream()
+                .mapToLong(Long::longValue).sum() - bytesWritten();
     }
 
     /** {@return bytes written to files so far, by all users of the session and at every level of statistics} */
     public long bytesWritten() {
-        return session.backend().bytesWritten();
+        return session.backend().controls().bytesWritten();
     }
 
     /** {@return peak of host memory used for staging so far, in bytes} */
     public long peakStagingBytes() {
-        return session.backend().peakStagingBytes();
+        return session.backend().controls().engineStatistics().bouncePoolPeakBytes();
     }
 
     /**
@@ -547,7 +548,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     public DriverProperties properties() {
-        return use.call("cuFileDriverGetProperties", CuFileBackend::driverGetProperties);
+        return use.call("cuFileDriverGetProperties", backend -> backend.controls().driverGetProperties());
     }
 
     /**
@@ -560,7 +561,7 @@ public final class CuFileDriver implements AutoCloseable {
     public void setPollMode(boolean poll, long pollThresholdKb) {
         use.checkOpen("cuFileDriverSetPollMode");
         DriverLimits.checkPollThreshold(pollThresholdKb);
-        use.run("cuFileDriverSetPollMode", backend -> backend.driverSetPollMode(poll, pollThresholdKb));
+        use.run("cuFileDriverSetPollMode", backend -> backend.controls().driverSetPollMode(poll, pollThresholdKb));
     }
 
     /**
@@ -572,7 +573,7 @@ public final class CuFileDriver implements AutoCloseable {
     public void setMaxDirectIoSize(long kb) {
         use.checkOpen("cuFileDriverSetMaxDirectIOSize");
         DriverLimits.checkMaxDirectIoSize(kb);
-        use.run("cuFileDriverSetMaxDirectIOSize", backend -> backend.driverSetMaxDirectIoSize(kb));
+        use.run("cuFileDriverSetMaxDirectIOSize", backend -> backend.controls().driverSetMaxDirectIoSize(kb));
     }
 
     /**
@@ -584,7 +585,7 @@ public final class CuFileDriver implements AutoCloseable {
     public void setMaxCacheSize(long kb) {
         use.checkOpen("cuFileDriverSetMaxCacheSize");
         DriverLimits.checkMaxCacheSize(kb);
-        use.run("cuFileDriverSetMaxCacheSize", backend -> backend.driverSetMaxCacheSize(kb));
+        use.run("cuFileDriverSetMaxCacheSize", backend -> backend.controls().driverSetMaxCacheSize(kb));
     }
 
     /**
@@ -596,7 +597,7 @@ public final class CuFileDriver implements AutoCloseable {
     public void setMaxPinnedMemSize(long kb) {
         use.checkOpen("cuFileDriverSetMaxPinnedMemSize");
         DriverLimits.checkMaxPinnedMemSize(kb);
-        use.run("cuFileDriverSetMaxPinnedMemSize", backend -> backend.driverSetMaxPinnedMemSize(kb));
+        use.run("cuFileDriverSetMaxPinnedMemSize", backend -> backend.controls().driverSetMaxPinnedMemSize(kb));
     }
 
     /**
@@ -609,7 +610,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public long parameter(SizeParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return use.call("cuFileGetParameterSizeT", backend -> backend.getParameterSizeT(parameter));
+        return use.call("cuFileGetParameterSizeT", backend -> backend.controls().getParameter(parameter));
     }
 
     /**
@@ -622,7 +623,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public boolean parameter(BoolParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return use.call("cuFileGetParameterBool", backend -> backend.getParameterBool(parameter));
+        return use.call("cuFileGetParameterBool", backend -> backend.controls().getParameter(parameter));
     }
 
     /**
@@ -635,7 +636,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public String parameter(StringParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return use.call("cuFileGetParameterString", backend -> backend.getParameterString(parameter));
+        return use.call("cuFileGetParameterString", backend -> backend.controls().getParameter(parameter));
     }
 
     /**
@@ -648,7 +649,8 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public ParameterRange parameterRange(SizeParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return use.call("cuFileGetParameterMinMaxValue", backend -> backend.getParameterMinMaxValue(parameter));
+        return use.call("cuFileGetParameterMinMaxValue",
+                backend -> backend.controls().getParameterMinMaxValue(parameter));
     }
 
     /**
@@ -659,7 +661,8 @@ public final class CuFileDriver implements AutoCloseable {
      */
     @Experimental
     public SlabArray posixPoolSlabs() {
-        return use.call("cuFileGetParameterPosixPoolSlabArray", CuFileBackend::getParameterPosixPoolSlabArray);
+        return use.call("cuFileGetParameterPosixPoolSlabArray",
+                backend -> backend.controls().getParameterPosixPoolSlabArray());
     }
 
     /**
@@ -674,7 +677,7 @@ public final class CuFileDriver implements AutoCloseable {
         if (gpu < 0) {
             throw Failures.invalid("cuFileGetBARSizeInKB", "gpu is negative: " + gpu);
         }
-        return use.call("cuFileGetBARSizeInKB", backend -> backend.getBarSizeInKb(gpu));
+        return use.call("cuFileGetBARSizeInKB", backend -> backend.controls().getBarSizeInKb(gpu));
     }
 
     /**
@@ -687,7 +690,8 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public Set<P2pFlag> p2pFlags(TargetType target) {
         Objects.requireNonNull(target, "target");
-        return P2pFlag.ofBits(use.call("cuFileDriverGetP2PFlags", backend -> backend.driverGetP2pFlags(target)));
+        return P2pFlag
+                .ofBits(use.call("cuFileDriverGetP2PFlags", backend -> backend.controls().driverGetP2pFlags(target)));
     }
 
     /**
@@ -703,7 +707,7 @@ public final class CuFileDriver implements AutoCloseable {
     public void setP2pFlags(TargetType target, Set<P2pFlag> flags) {
         Objects.requireNonNull(target, "target");
         int bits = P2pFlag.toBits(flags);
-        use.run("cuFileDriverSetP2PFlags", backend -> backend.driverSetP2pFlags(target, bits));
+        use.run("cuFileDriverSetP2PFlags", backend -> backend.controls().driverSetP2pFlags(target, bits));
     }
 
     /**
@@ -715,7 +719,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public void exportPcieTopology(Path file) {
         Objects.requireNonNull(file, "file");
-        use.run("cuFileExportPCIeTopology", backend -> backend.exportPcieTopology(file));
+        use.run("cuFileExportPCIeTopology", backend -> backend.controls().exportPcieTopology(file));
     }
 
     /**
@@ -728,7 +732,8 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public SlabArray gpuBounceBufferSlabs() {
         return use.call(
-                "cuFileGetParameterGpuBounceBufferSlabArray", CuFileBackend::getParameterGpuBounceBufferSlabArray);
+                "cuFileGetParameterGpuBounceBufferSlabArray",
+                backend -> backend.controls().getParameterGpuBounceBufferSlabArray());
     }
 
     /**

@@ -1,6 +1,5 @@
 package io.gds4j;
 
-import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
@@ -41,7 +40,7 @@ public final class CuFileStatistics {
      * @return 0 none, 1 calls and bytes, 2 histograms, 3 counters of each GPU
      */
     public int level() {
-        return use.session().backend().getStatsLevel();
+        return use.session().backend().controls().getStatsLevel();
     }
 
     /**
@@ -54,23 +53,23 @@ public final class CuFileStatistics {
         if (level < 0 || level > 3) {
             throw Failures.invalid("cuFileSetStatsLevel", "level is outside 0..3: " + level);
         }
-        use.session().backend().setStatsLevel(level);
+        use.session().backend().controls().setStatsLevel(level);
         use.session().publishStatistics();
     }
 
     /** Starts counting ({@code cuFileStatsStart}). */
     public void start() {
-        use.run("cuFileStatsStart", CuFileBackend::statsStart);
+        use.run("cuFileStatsStart", backend -> backend.controls().statsStart());
     }
 
     /** Stops counting ({@code cuFileStatsStop}). */
     public void stop() {
-        use.run("cuFileStatsStop", CuFileBackend::statsStop);
+        use.run("cuFileStatsStop", backend -> backend.controls().statsStop());
     }
 
     /** Sets all counters to 0 ({@code cuFileStatsReset}). */
     public void reset() {
-        use.run("cuFileStatsReset", CuFileBackend::statsReset);
+        use.run("cuFileStatsReset", backend -> backend.controls().statsReset());
     }
 
     /**
@@ -80,7 +79,7 @@ public final class CuFileStatistics {
      * @throws io.gds4j.error.CuFileException INVALID_VALUE if the current level is lower
      */
     public StatisticsLevel1 level1() {
-        return use.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
+        return use.call("cuFileGetStatsL1", backend -> backend.controls().getStatsL1());
     }
 
     /**
@@ -90,7 +89,7 @@ public final class CuFileStatistics {
      * @throws io.gds4j.error.CuFileException INVALID_VALUE if the current level is lower
      */
     public StatisticsLevel2 level2() {
-        return use.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
+        return use.call("cuFileGetStatsL2", backend -> backend.controls().getStatsL2());
     }
 
     /**
@@ -100,7 +99,7 @@ public final class CuFileStatistics {
      * @throws io.gds4j.error.CuFileException INVALID_VALUE if the current level is lower
      */
     public StatisticsLevel3 level3() {
-        return use.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
+        return use.call("cuFileGetStatsL3", backend -> backend.controls().getStatsL3());
     }
 
     /**
@@ -109,7 +108,7 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public EngineStatistics engine() {
-        return use.session().backend().engineStatistics();
+        return use.session().backend().controls().engineStatistics();
     }
 
     @Override

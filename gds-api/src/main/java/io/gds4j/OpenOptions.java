@@ -27,8 +27,8 @@ final class OpenOptions {
     private OpenOptions() {
     }
 
-    /** Opens a path of a file system of sources; they can only be read. */
-    static FileSource.Ranges toRanges(SourcePath path, OpenOption... options) {
+    /** Opens a path of a file system of sources, or the local file of the same content; they can only be read. */
+    static FileSource toRanges(SourcePath path, OpenOption... options) {
         for (OpenOption option : options) {
             if (option != StandardOpenOption.READ && !(option instanceof CuFileOpenOption)) {
                 throw refuse(
@@ -36,7 +36,9 @@ final class OpenOptions {
             }
         }
         try {
-            return new FileSource.Ranges(path.openSource(), Optional.of(path));
+            Optional<Path> local = path.localFile();
+            return local.isPresent() ? toSource(local.get(), options)
+                    : new FileSource.Ranges(path.openSource(), Optional.of(path));
         } catch (IOException e) {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.IO_ERROR)

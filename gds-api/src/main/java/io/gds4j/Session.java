@@ -120,8 +120,8 @@ final class Session {
 
     /** Publishes the statistics over JMX if their level is above 0. They stay published until the session is closed. */
     synchronized void publishStatistics() {
-        if (users > 0 && unpublish == null && backend.getStatsLevel() > 0) {
-            unpublish = StatisticsBean.register(backend, Level.WARNING);
+        if (users > 0 && unpublish == null && backend.controls().getStatsLevel() > 0) {
+            unpublish = StatisticsBean.register(backend.controls(), Level.WARNING);
         }
     }
 
@@ -141,7 +141,7 @@ final class Session {
     private void publishUntilClosed() {
         if (!isClosedWithin(PUBLISHED_AFTER_MILLIS) && !isPublished()) {
             // Without the lock: requests of the program must not wait for JMX.
-            Runnable bean = StatisticsBean.register(backend, Level.DEBUG);
+            Runnable bean = StatisticsBean.register(backend.controls(), Level.DEBUG);
             if (!adopt(bean)) {
                 bean.run();
             }
@@ -194,7 +194,7 @@ final class Session {
     /** Returns whether {@code profile.cufile_stats} starts counters; false for a backend without statistics. */
     private static boolean countsFromTheStart(CuFileBackend backend) {
         try {
-            return backend.getStatsLevel() > 0;
+            return backend.controls().getStatsLevel() > 0;
         } catch (CuFileException e) {
             return false;
         }

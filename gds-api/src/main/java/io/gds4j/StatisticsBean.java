@@ -1,7 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.error.CuFileException;
-import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
@@ -18,11 +18,11 @@ import javax.management.ObjectName;
 final class StatisticsBean implements CuFileStatisticsMXBean {
     private static final AtomicLong NUMBERS = new AtomicLong();
 
-    private final CuFileBackend backend;
+    private final DriverControls controls;
     private final ObjectName name;
 
-    private StatisticsBean(CuFileBackend backend, ObjectName name) {
-        this.backend = backend;
+    private StatisticsBean(DriverControls controls, ObjectName name) {
+        this.controls = controls;
         this.name = name;
     }
 
@@ -32,10 +32,10 @@ final class StatisticsBean implements CuFileStatisticsMXBean {
      * @param importance level of the log
      * @return unregisters the bean
      */
-    static Runnable register(CuFileBackend backend, Level importance) {
+    static Runnable register(DriverControls controls, Level importance) {
         try {
             ObjectName name = new ObjectName(NAME_PATTERN.replace("*", Long.toString(NUMBERS.incrementAndGet())));
-            StatisticsBean bean = new StatisticsBean(backend, name);
+            StatisticsBean bean = new StatisticsBean(controls, name);
             ManagementFactory.getPlatformMBeanServer().registerMBean(bean, name);
             return bean::unregister;
         } catch (JMException | RuntimeException | LinkageError e) { // a native image may lack what JMX needs
@@ -55,62 +55,62 @@ final class StatisticsBean implements CuFileStatisticsMXBean {
 
     @Override
     public String getBackend() {
-        return backend.name();
+        return controls.name();
     }
 
     @Override
     public int getLevel() {
         try {
-            return backend.getStatsLevel();
+            return controls.getStatsLevel();
         } catch (CuFileException e) {
-            return 0; // a backend without statistics
+            return 0; // a controls without statistics
         }
     }
 
     @Override
     public StatisticsLevel1 getLevel1() {
-        return backend.getStatsL1();
+        return controls.getStatsL1();
     }
 
     @Override
     public StatisticsLevel2 getLevel2() {
-        return backend.getStatsL2();
+        return controls.getStatsL2();
     }
 
     @Override
     public StatisticsLevel3 getLevel3() {
-        return backend.getStatsL3();
+        return controls.getStatsL3();
     }
 
     @Override
     public Map<String, Long> getBytesByPath() {
         Map<String, Long> byName = new TreeMap<>();
-        backend.bytesByPath().forEach((path, bytes) -> byName.put(path.name(), bytes));
+        controls.engineStatistics().bytesByPath().forEach((path, bytes) -> byName.put(path.name(), bytes));
         return byName;
     }
 
     @Override
     public long getBouncePoolBytes() {
-        return backend.engineStatistics().bouncePoolBytes();
+        return controls.engineStatistics().bouncePoolBytes();
     }
 
     @Override
     public long getBouncePoolPeakBytes() {
-        return backend.engineStatistics().bouncePoolPeakBytes();
+        return controls.engineStatistics().bouncePoolPeakBytes();
     }
 
     @Override
     public long getQueueDepth() {
-        return backend.engineStatistics().queueDepth();
+        return controls.engineStatistics().queueDepth();
     }
 
     @Override
     public long getRetries() {
-        return backend.engineStatistics().retries();
+        return controls.engineStatistics().retries();
     }
 
     @Override
     public String getIoUring() {
-        return backend.engineStatistics().ioUring();
+        return controls.engineStatistics().ioUring();
     }
 }

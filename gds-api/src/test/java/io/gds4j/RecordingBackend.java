@@ -1,6 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.config.BoolParameter;
+import io.gds4j.config.CuFileParameter;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
@@ -16,8 +17,10 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
 import java.lang.foreign.Arena;
@@ -33,7 +36,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /** A backend that moves no bytes: it records its calls and runs a test's actions inside them. */
-public class RecordingBackend implements CuFileBackend {
+public class RecordingBackend implements CuFileBackend, DriverControls {
     private volatile int statsLevel;
     /** Name and subject of each call, in order. */
     public final List<String> calls = new CopyOnWriteArrayList<>();
@@ -83,13 +86,13 @@ public class RecordingBackend implements CuFileBackend {
     }
 
     @Override
-    public Map<IoPath, Long> bytesByPath() {
-        return Map.of(IoPath.COMPAT_BUFFERED, 7L);
+    public DriverControls controls() {
+        return this;
     }
 
     @Override
-    public long peakStagingBytes() {
-        return 4096;
+    public EngineStatistics engineStatistics() {
+        return EngineStatistics.of(Map.of(IoPath.COMPAT_BUFFERED, 7L), 0, 4096, 0, 0, "off");
     }
 
     @Override
@@ -224,21 +227,13 @@ public class RecordingBackend implements CuFileBackend {
     }
 
     @Override
-    public long getParameterSizeT(SizeParameter parameter) {
-        record("getParameterSizeT", parameter);
-        return 1;
-    }
-
-    @Override
-    public boolean getParameterBool(BoolParameter parameter) {
-        record("getParameterBool", parameter);
-        return true;
-    }
-
-    @Override
-    public String getParameterString(StringParameter parameter) {
-        record("getParameterString", parameter);
-        return "ERROR";
+    public <T> T getParameter(CuFileParameter<T> parameter) {
+        record(parameter.getter().replace("cuFileG", "g"), parameter);
+        return parameter.key().type().cast(switch (parameter) {
+            case SizeParameter ignored -> 1L;
+            case BoolParameter ignored -> true;
+            case StringParameter ignored -> "ERROR";
+        });
     }
 
     @Override

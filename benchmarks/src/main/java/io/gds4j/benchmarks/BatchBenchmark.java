@@ -21,6 +21,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuPinning;
+import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -115,9 +116,9 @@ public class BatchBenchmark {
         PathCounters counters = new PathCounters();
         SessionLog log = SessionLog.open(config);
         session = new CompatSession(posix, contexts, config, new DriverLimits(config), counters, statistics);
-        BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, System.err::println))
-                        .orElse(BouncePool.Pinning.NONE);
+        Pinning pinning =
+                contexts.<Pinning>map(known -> new GpuPinning(known, System.err::println))
+                        .orElse(Pinning.NONE);
         pool = new BouncePool(posix, pinning, config);
         engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),

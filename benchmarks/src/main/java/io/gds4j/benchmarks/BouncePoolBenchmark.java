@@ -2,6 +2,7 @@ package io.gds4j.benchmarks;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.staging.Slab;
 import io.gds4j.ffi.posix.FfmPosix;
 import java.util.concurrent.TimeUnit;
@@ -33,7 +34,7 @@ public class BouncePoolBenchmark {
     /** Made before the measurement. */
     @Setup
     public void open() {
-        pool = new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
+        pool = new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.defaults());
     }
 
     /** Unmapped after it. */

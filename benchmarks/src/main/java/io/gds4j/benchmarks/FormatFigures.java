@@ -4,10 +4,13 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.loader.Budget;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.TensorInTurn;
+import io.gds4j.loader.TensorsInTurn;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -35,7 +38,7 @@ import java.util.stream.IntStream;
  *
  * <p>
  * A checkpoint may have options: {@code PATH,inflight=12,request=33554432}; {@code cold=1} drops the file from the page
- * cache before each load, and {@code into=1} loads into memory that is allocated once. Each turn begins with another file, so that
+ * cache before each load, {@code into=1} loads into memory that is allocated once, and {@code budget=BYTES} loads in turn. Each turn begins with another file, so that
  * no file always follows the same one. Two turns before the first count nothing, and each file is opened often enough that the JVM
  * has compiled its parser. The ratio is the median of the turns' ratios.
  */
@@ -64,21 +67,23 @@ final class FormatFigures {
     }
 
     /** A checkpoint and the options of its plan; 0 for the default. */
-    private record Case(Path path, int inFlight, long request, boolean cold, boolean into) {
+    private record Case(Path path, int inFlight, long request, boolean cold, boolean into, long budget) {
         static Case of(String argument) {
             String[] words = argument.split(",");
             int inFlight = 0;
             long request = 0;
             boolean cold = false;
             boolean into = false;
+            long budget = 0;
             for (int i = 1; i < words.length; i++) {
                 long value = Long.parseLong(words[i].substring(words[i].indexOf('=') + 1));
                 inFlight = words[i].startsWith("inflight=") ? (int) value : inFlight;
                 request = words[i].startsWith("request=") ? value : request;
                 cold |= words[i].startsWith("cold=");
                 into |= words[i].startsWith("into=");
+                budget = words[i].startsWith("budget=") ? value : budget;
             }
-            return new Case(Path.of(words[0]), inFlight, request, cold, into);
+            return new Case(Path.of(words[0]), inFlight, request, cold, into, budget);
         }
 
         Checkpoint open() {
@@ -108,6 +113,12 @@ final class FormatFigures {
             LoadPlan plan = memory.map(kept -> open().plan().into(kept.range())).orElseGet(() -> plan(gpu));
             plan = inFlight == 0 ? plan : plan.requestsInFlight(inFlight);
             plan = request == 0 ? plan : plan.requestSize(request);
+            if (budget > 0) {
+                try (TensorsInTurn tensors = plan.inTurn(driver, Budget.bytes(budget))) {
+                    tensors.forEach(TensorInTurn::close);
+                    return tensors.report().orElseThrow();
+                }
+            }
             try (LoadedTensors tensors = plan.load(driver)) {
                 return tensors.report();
             }
@@ -116,7 +127,8 @@ final class FormatFigures {
         @Override
         public String toString() {
             return path.getFileName() + (inFlight == 0 ? "" : ",inflight=" + inFlight)
-                    + (request == 0 ? "" : ",request=" + request) + (cold ? ",cold" : "") + (into ? ",into" : "");
+                    + (request == 0 ? "" : ",request=" + request) + (cold ? ",cold" : "") + (into ? ",into" : "")
+                    + (budget == 0 ? "" : ",budget=" + budget);
         }
     }
 

@@ -3,10 +3,10 @@ package io.gds4j.benchmarks;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.compat.CompatSession;
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.plan.Operation;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -79,8 +79,8 @@ public class StatisticsBenchmark {
         quietFile = quiet.handleRegister(source);
         counting = backend(config);
         countingFile = counting.handleRegister(source);
-        counting.setStatsLevel(3);
-        counting.statsStart();
+        counting.controls().setStatsLevel(3);
+        counting.controls().statsStart();
         allocator = new NativeMemoryAllocator(posix, none);
         memory = allocator.allocate(MemoryKind.HOST, SIZE, MemoryRange.NO_DEVICE);
     }

@@ -14,12 +14,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import java.util.zip.ZipFile;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The archives, unpacked outside the source tree and used as a user does. */
+@Tag("slow")
 class DistributionIT {
     private static final Path TARGET = Path.of("target").toAbsolutePath();
     private static final long LIMIT_SECONDS = 60;

@@ -6,7 +6,7 @@ package io.gds4j.config;
  *
  * @since 0.1
  */
-public enum BoolParameter implements CuFileParameter {
+public enum BoolParameter implements CuFileParameter<Boolean> {
     /** {@code properties.use_poll_mode}. */
     PROPERTIES_USE_POLL_MODE,
     /** {@code properties.allow_compat_mode}. */
@@ -34,21 +34,5 @@ public enum BoolParameter implements CuFileParameter {
     /** {@code properties.vanilla_posix_io_mode}; from cuFile 1.19 on. */
     PROPERTIES_POSIX_IO_MODE,
     /** {@code properties.gds_fallback_io}; from cuFile 1.19 on. */
-    GDS_FALLBACK_IO;
-
-    @Override
-    public int index() {
-        return ordinal();
-    }
-
-    @Override
-    public String cName() {
-        return "CUFILE_PARAM_" + name();
-    }
-
-    @Override
-    @SuppressWarnings("unchecked")
-    public ConfigKey<Boolean> key() {
-        return (ConfigKey<Boolean>) CuFileKeys.of(this);
-    }
+    GDS_FALLBACK_IO
 }

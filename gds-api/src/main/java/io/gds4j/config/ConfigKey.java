@@ -92,7 +92,7 @@ public final class ConfigKey<T> {
     }
 
     /** {@return its parameter of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}; empty if it has none} */
-    public Optional<CuFileParameter> parameter() {
+    public Optional<CuFileParameter<?>> parameter() {
         return Optional.ofNullable(definition.parameter);
     }
 

@@ -924,8 +924,9 @@ public final class CuFileKeys {
         return Optional.ofNullable(BY_NAME.get(name));
     }
 
-    static ConfigKey<?> of(CuFileParameter parameter) {
-        return ALL.stream()
+    @SuppressWarnings("unchecked") // CuFileKeysTest compares the types
+    static <T> ConfigKey<T> of(CuFileParameter<T> parameter) {
+        return (ConfigKey<T>) ALL.stream()
                 .filter(key -> key.parameter().filter(parameter::equals).isPresent())
                 .findFirst()
                 .orElseThrow();

@@ -16,7 +16,7 @@ final class KeyDefinition<T> {
     Constraint<T> constraint;
     String unit = "";
     @Nullable
-    CuFileParameter parameter;
+    CuFileParameter<T> parameter;
     boolean compat;
     boolean engine;
     boolean inFile = true;
@@ -40,7 +40,7 @@ final class KeyDefinition<T> {
         return this;
     }
 
-    KeyDefinition<T> parameter(CuFileParameter cuFileParameter) {
+    KeyDefinition<T> parameter(CuFileParameter<T> cuFileParameter) {
         this.parameter = cuFileParameter;
         return this;
     }

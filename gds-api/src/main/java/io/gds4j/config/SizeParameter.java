@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1
  */
-public enum SizeParameter implements CuFileParameter {
+public enum SizeParameter implements CuFileParameter<Long> {
     /** {@code profile.cufile_stats}: level of statistics. cuFile reports no range for it. */
     PROFILE_STATS(null),
     /** {@code execution.max_io_queue_depth}. */
@@ -39,22 +39,6 @@ public enum SizeParameter implements CuFileParameter {
 
     SizeParameter(@Nullable ParameterRange range) {
         this.range = range;
-    }
-
-    @Override
-    public int index() {
-        return ordinal();
-    }
-
-    @Override
-    public String cName() {
-        return "CUFILE_PARAM_" + name();
-    }
-
-    @Override
-    @SuppressWarnings("unchecked")
-    public ConfigKey<Long> key() {
-        return (ConfigKey<Long>) CuFileKeys.of(this);
     }
 
     /**

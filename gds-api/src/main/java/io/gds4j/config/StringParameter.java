@@ -6,7 +6,7 @@ package io.gds4j.config;
  *
  * @since 0.1
  */
-public enum StringParameter implements CuFileParameter {
+public enum StringParameter implements CuFileParameter<String> {
     /** {@code logging.level}. */
     LOGGING_LEVEL,
     /** The variable {@code CUFILE_LOGFILE_PATH}; INVALID_VALUE if it is not set. */
@@ -14,21 +14,5 @@ public enum StringParameter implements CuFileParameter {
     /** {@code logging.dir}. */
     LOG_DIR,
     /** {@code properties.rdma_transport_type}; from cuFile 1.19 on. */
-    RDMA_TRANSPORT;
-
-    @Override
-    public int index() {
-        return ordinal();
-    }
-
-    @Override
-    public String cName() {
-        return "CUFILE_PARAM_" + name();
-    }
-
-    @Override
-    @SuppressWarnings("unchecked")
-    public ConfigKey<String> key() {
-        return (ConfigKey<String>) CuFileKeys.of(this);
-    }
+    RDMA_TRANSPORT
 }

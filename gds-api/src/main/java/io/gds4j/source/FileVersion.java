@@ -1,7 +1,6 @@
 package io.gds4j.source;
 
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Tells one content of a file or source from another: a file's device, inode, size and time of the last change of its bytes
@@ -12,41 +11,16 @@ import org.jspecify.annotations.Nullable;
  * The same version means the same bytes. There is one exception: a file that is written in place keeps its version within one
  * tick of its file system's clock, up to 10 ms on Linux.
  *
+ * @param size bytes
+ * @param file a text that tells files apart, whatever their content; empty if unknown
+ * @param content a text that tells contents of one file and size apart; empty if only the size is known
  * @since 0.1
  */
-public final class FileVersion {
-    private final long size;
-    private final String file;
-    private final String content;
-
-    /**
-     * Refuses null.
-     *
-     * @param size as {@link #size}
-     * @param file as {@link #file}
-     * @param content as {@link #content}
-     */
-    public FileVersion(long size, String file, String content) {
+public record FileVersion(long size, String file, String content) {
+    /** Refuses null. */
+    public FileVersion {
         Objects.requireNonNull(file, "file");
         Objects.requireNonNull(content, "content");
-        this.size = size;
-        this.file = file;
-        this.content = content;
-    }
-
-    /** {@return bytes} */
-    public long size() {
-        return size;
-    }
-
-    /** {@return a text that tells files apart, whatever their content; empty if unknown} */
-    public String file() {
-        return file;
-    }
-
-    /** {@return a text that tells contents of one file and size apart; empty if only the size is known} */
-    public String content() {
-        return content;
     }
 
     /**
@@ -106,16 +80,5 @@ public final class FileVersion {
     @Override
     public String toString() {
         return size + " bytes" + (file.isEmpty() ? "" : ", " + file) + (content.isEmpty() ? "" : ", " + content);
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof FileVersion that && size == that.size && file.equals(that.file)
-                && content.equals(that.content);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(size, file, content);
     }
 }

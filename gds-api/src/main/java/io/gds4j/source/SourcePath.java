@@ -6,6 +6,7 @@ import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * A path of a file system whose files are sources. {@code CuFileDriver.openFile} opens it by {@link #openSource()}, so that the
@@ -34,6 +35,17 @@ public interface SourcePath extends Path {
      * @throws IOException if there is no such file, or it cannot be read
      */
     RangeSource openSource() throws IOException;
+
+    /**
+     * Returns a local file of the same content, if there is one. {@code CuFileDriver.openFile} opens it in the place of the source, so that
+     * GPUDirect Storage may serve it.
+     *
+     * @return the file; empty by default
+     * @throws IOException if this path has no file, or it cannot be read
+     */
+    default Optional<Path> localFile() throws IOException {
+        return Optional.empty();
+    }
 
     /**
      * Creates the file with the content of a source, and returns when it is there. It appears whole or not at all, and replaces none. A

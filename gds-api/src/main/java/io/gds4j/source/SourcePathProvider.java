@@ -9,7 +9,7 @@ import java.util.Set;
  * public constructor without arguments and is thread-safe.
  *
  * <p>
- * gds-remote has the schemes {@code http}, {@code https} and {@code s3}.
+ * gds-remote has the schemes {@code http}, {@code https}, {@code s3} (also {@code s3a} and {@code s3n}) and {@code hf}.
  *
  * @since 0.1
  */

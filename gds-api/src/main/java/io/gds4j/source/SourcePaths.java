@@ -10,7 +10,8 @@ import java.util.TreeSet;
 
 /** Finds the provider of a scheme. Messages have the scheme only: the rest of a URI may hold a password. */
 final class SourcePaths {
-    private static final Set<String> OF_GDS_REMOTE = Set.of("http", "https", "s3");
+    private static final Set<String> OF_GDS_REMOTE =
+            Set.of("http", "https", "s3", "s3a", "s3n", "hf", "az", "abfs", "abfss", "gs");
 
     private SourcePaths() {
     }

@@ -3,26 +3,24 @@ package io.gds4j.spi;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import java.util.List;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One request: an entry of a batch ({@code CUfileIOParams_t}), or a call of {@link CuFileBackend#transfer}. A scattered request has
  * {@link #copies} in place of one memory.
  *
+ * @param file the file
+ * @param write true to write the memory to the file, false to read the file into the memory
+ * @param memory source of a write, destination of a read
+ * @param size bytes
+ * @param fileOffset first byte in the file
+ * @param bufferOffset first byte in the memory
+ * @param cookie identifies the entry in its event
+ * @param copies the fragments of a scattered request; empty for one with a single memory
+ * @param sink hears of the bytes; {@link ResultSink#NONE} without a report
  * @since 0.1
  */
-public final class BatchRequest {
-    private final BackendFile file;
-    private final boolean write;
-    private final MemoryRange memory;
-    private final long size;
-    private final long fileOffset;
-    private final long bufferOffset;
-    private final long cookie;
-    private final List<ScatterCopy> copies;
-    private final ResultSink sink;
-
+public record BatchRequest(BackendFile file, boolean write, MemoryRange memory, long size, long fileOffset,
+        long bufferOffset, long cookie, List<ScatterCopy> copies, ResultSink sink) {
     /**
      * Sets the parts of a request with one memory and no report.
      *
@@ -43,27 +41,6 @@ public final class BatchRequest {
             long bufferOffset,
             long cookie) {
         this(file, write, memory, size, fileOffset, bufferOffset, cookie, List.of(), ResultSink.NONE);
-    }
-
-    private BatchRequest(
-            BackendFile file,
-            boolean write,
-            MemoryRange memory,
-            long size,
-            long fileOffset,
-            long bufferOffset,
-            long cookie,
-            List<ScatterCopy> copies,
-            ResultSink sink) {
-        this.file = file;
-        this.write = write;
-        this.memory = memory;
-        this.size = size;
-        this.fileOffset = fileOffset;
-        this.bufferOffset = bufferOffset;
-        this.cookie = cookie;
-        this.copies = copies;
-        this.sink = sink;
     }
 
     /**
@@ -140,70 +117,5 @@ public final class BatchRequest {
         long left = part.isEmpty() && !copies.isEmpty() ? 0 : bytes;
         long start = copies.isEmpty() ? bufferOffset + from : bufferOffset;
         return new BatchRequest(file, write, memory, left, fileOffset + from, start, cookie, part, sink);
-    }
-
-    /** {@return the file} */
-    public BackendFile file() {
-        return file;
-    }
-
-    /** {@return true to write the memory to the file, false to read the file into the memory} */
-    public boolean write() {
-        return write;
-    }
-
-    /** {@return source of a write, destination of a read} */
-    public MemoryRange memory() {
-        return memory;
-    }
-
-    /** {@return bytes} */
-    public long size() {
-        return size;
-    }
-
-    /** {@return first byte in the file} */
-    public long fileOffset() {
-        return fileOffset;
-    }
-
-    /** {@return first byte in the memory} */
-    public long bufferOffset() {
-        return bufferOffset;
-    }
-
-    /** {@return identifies the entry in its event} */
-    public long cookie() {
-        return cookie;
-    }
-
-    /** {@return the fragments of a scattered request; empty for one with a single memory} */
-    public List<ScatterCopy> copies() {
-        return copies;
-    }
-
-    /** {@return hears of the bytes; {@link ResultSink#NONE} without a report} */
-    public ResultSink sink() {
-        return sink;
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof BatchRequest that && write == that.write && size == that.size
-                && fileOffset == that.fileOffset && bufferOffset == that.bufferOffset && cookie == that.cookie
-                && file.equals(that.file) && memory.equals(that.memory) && copies.equals(that.copies)
-                && sink.equals(that.sink);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(file, write, memory, size, fileOffset, bufferOffset, cookie, copies, sink);
-    }
-
-    @Override
-    public String toString() {
-        return "BatchRequest[file=" + file + ", write=" + write + ", memory=" + memory + ", size=" + size
-                + ", fileOffset=" + fileOffset + ", bufferOffset=" + bufferOffset + ", cookie=" + cookie
-                + (copies.isEmpty() ? "" : ", fragments=" + copies.size()) + ']';
     }
 }

@@ -1,32 +1,19 @@
 package io.gds4j.spi;
 
-import io.gds4j.config.BoolParameter;
-import io.gds4j.config.DriverProperties;
-import io.gds4j.config.ParameterRange;
-import io.gds4j.config.SizeParameter;
-import io.gds4j.config.SlabArray;
-import io.gds4j.config.StringParameter;
-import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.statistics.EngineStatistics;
-import io.gds4j.statistics.IoPath;
-import io.gds4j.statistics.StatisticsLevel1;
-import io.gds4j.statistics.StatisticsLevel2;
-import io.gds4j.statistics.StatisticsLevel3;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /**
- * The functions of cuFile, in the order of {@code cufile.h}. Functions of cuFile 1.0 are abstract; later ones throw
- * {@link CuFileError#IO_NOT_SUPPORTED} by default, so that a new function breaks no backend.
+ * The functions of cuFile that concern files, memory, transfers, batches and streams, in the order of {@code cufile.h};
+ * {@link DriverControls} has the others. Functions of cuFile 1.0 are abstract; later ones throw {@link CuFileError#IO_NOT_SUPPORTED} by
+ * default, so that a new function breaks no backend.
  *
  * <p>
  * Any thread may call any method. Files and batches that are passed come from the same instance. A failure is a
@@ -36,8 +23,8 @@ import java.util.Optional;
  * <p>
  * The object API obeys these rules:
  * <ul>
- * <li>{@code driverOpen} and {@code driverClose} come in pairs. While the driver is closed, the API calls only {@code name},
- * {@code getVersion}, {@code bytesByPath}, {@code peakStagingBytes} and the level of statistics.
+ * <li>{@code driverOpen} and {@code driverClose} come in pairs. While the driver is closed, the API calls only {@code name}, and of the
+ * controls {@code getVersion}, {@code engineStatistics}, {@code bytesWritten} and the level of statistics.
  * <li>It deregisters a file or range exactly once, after every {@code read} and {@code write} that uses it has returned, and
  * before the driver closes; batches and streams before files and ranges.
  * <li>The memory of a {@code read} or {@code write} stays allocated during the call, the memory of a batch entry until its
@@ -55,26 +42,8 @@ public interface CuFileBackend {
     /** {@return the allocator of the memory kinds that this backend supports} */
     MemoryAllocator allocator();
 
-    /** {@return bytes moved so far on each path; paths without bytes may be absent} */
-    Map<IoPath, Long> bytesByPath();
-
-    /** {@return the part of {@link #bytesByPath} that was written; 0 if a backend does not count it} */
-    default long bytesWritten() {
-        return 0;
-    }
-
-    /** {@return peak size of the host memory used for staging so far, in bytes} */
-    long peakStagingBytes();
-
-    /** Gives idle staging memory back to the system, which pins it no longer. A backend that keeps none does nothing. */
-    default void trim() {
-        // nothing is kept
-    }
-
-    /** {@return counters that cuFile's statistics lack; 0 if a backend does not count them} */
-    default EngineStatistics engineStatistics() {
-        return EngineStatistics.of(bytesByPath(), 0, peakStagingBytes(), 0, 0, "off");
-    }
+    /** {@return parameters, limits, peer-to-peer and statistics; the same object each time} */
+    DriverControls controls();
 
     // ---- cuFile 1.0: handles, buffers, synchronous I/O, driver
 
@@ -177,6 +146,19 @@ public interface CuFileBackend {
         return StagedScatter.transfer(this, request);
     }
 
+    /**
+     * Returns whether a thread that reads these bytes now is likely to sleep until a disk or a server answers. Several reads should be in
+     * flight then. Moves no byte.
+     *
+     * @param file the file
+     * @param fileOffset first byte in the file
+     * @param size bytes, 0 or more
+     * @return true by default: a backend that cannot tell
+     */
+    default boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return true;
+    }
+
     /** {@code cuFileDriverOpen}: adds a user. */
     void driverOpen();
 
@@ -186,42 +168,6 @@ public interface CuFileBackend {
      * @throws CuFileException DRIVER_NOT_INITIALIZED if it is not open
      */
     void driverClose();
-
-    /**
-     * {@code cuFileDriverGetProperties}; opens the driver if it is closed.
-     *
-     * @return the properties
-     */
-    DriverProperties driverGetProperties();
-
-    /**
-     * {@code cuFileDriverSetPollMode}.
-     *
-     * @param poll whether to poll
-     * @param pollThresholdKb largest request that polls, KiB
-     */
-    void driverSetPollMode(boolean poll, long pollThresholdKb);
-
-    /**
-     * {@code cuFileDriverSetMaxDirectIOSize}: 64 to 16384 KiB, a multiple of 64.
-     *
-     * @param maxDirectIoSizeKb KiB
-     */
-    void driverSetMaxDirectIoSize(long maxDirectIoSizeKb);
-
-    /**
-     * {@code cuFileDriverSetMaxCacheSize}.
-     *
-     * @param maxCacheSizeKb KiB
-     */
-    void driverSetMaxCacheSize(long maxCacheSizeKb);
-
-    /**
-     * {@code cuFileDriverSetMaxPinnedMemSize}.
-     *
-     * @param maxPinnedSizeKb KiB
-     */
-    void driverSetMaxPinnedMemSize(long maxPinnedSizeKb);
 
     // ---- cuFile 1.4
 
@@ -328,243 +274,6 @@ public interface CuFileBackend {
      */
     default void streamDeregister(long stream) {
         throw unsupported("cuFileStreamDeregister", "1.7");
-    }
-
-    // ---- cuFile 1.8
-
-    /**
-     * {@code cuFileGetVersion}: 1000 times the major plus 10 times the minor version of cuFile that is implemented.
-     *
-     * @return 1200 for 1.20
-     */
-    default int getVersion() {
-        throw unsupported("cuFileGetVersion", "1.8");
-    }
-
-    // ---- cuFile 1.14
-
-    /**
-     * {@code cuFileGetParameterSizeT}: the running value, or the staged one while closed.
-     *
-     * @param parameter the parameter
-     * @return the value
-     */
-    default long getParameterSizeT(SizeParameter parameter) {
-        throw unsupported("cuFileGetParameterSizeT", "1.14");
-    }
-
-    /**
-     * {@code cuFileGetParameterBool}: the running value, or the staged one while closed.
-     *
-     * @param parameter the parameter
-     * @return the value
-     */
-    default boolean getParameterBool(BoolParameter parameter) {
-        throw unsupported("cuFileGetParameterBool", "1.14");
-    }
-
-    /**
-     * {@code cuFileGetParameterString}: the running value, or the staged one while closed.
-     *
-     * @param parameter the parameter
-     * @return the value
-     */
-    default String getParameterString(StringParameter parameter) {
-        throw unsupported("cuFileGetParameterString", "1.14");
-    }
-
-    /**
-     * {@code cuFileSetParameterSizeT}: stages a value for the next open; DRIVER_ALREADY_OPEN while open.
-     *
-     * @param parameter the parameter
-     * @param value the value
-     */
-    default void setParameterSizeT(SizeParameter parameter, long value) {
-        throw unsupported("cuFileSetParameterSizeT", "1.14");
-    }
-
-    /**
-     * {@code cuFileSetParameterBool}: stages a value for the next open; DRIVER_ALREADY_OPEN while open.
-     *
-     * @param parameter the parameter
-     * @param value the value
-     */
-    default void setParameterBool(BoolParameter parameter, boolean value) {
-        throw unsupported("cuFileSetParameterBool", "1.14");
-    }
-
-    /**
-     * {@code cuFileSetParameterString}: stages a value for the next open; DRIVER_ALREADY_OPEN while open.
-     *
-     * @param parameter the parameter
-     * @param value the value
-     */
-    default void setParameterString(StringParameter parameter, String value) {
-        throw unsupported("cuFileSetParameterString", "1.14");
-    }
-
-    // ---- cuFile 1.15
-
-    /**
-     * {@code cuFileGetParameterMinMaxValue}: the range of a parameter.
-     *
-     * @param parameter the parameter
-     * @return the range
-     */
-    default ParameterRange getParameterMinMaxValue(SizeParameter parameter) {
-        throw unsupported("cuFileGetParameterMinMaxValue", "1.15");
-    }
-
-    /**
-     * {@code cuFileSetStatsLevel}: 0 to 3.
-     *
-     * @param level 0 to 3
-     */
-    default void setStatsLevel(int level) {
-        throw unsupported("cuFileSetStatsLevel", "1.15");
-    }
-
-    /**
-     * {@code cuFileGetStatsLevel}: 0 to 3.
-     *
-     * @return the level
-     */
-    default int getStatsLevel() {
-        throw unsupported("cuFileGetStatsLevel", "1.15");
-    }
-
-    /** {@code cuFileStatsStart}: begins counting. */
-    default void statsStart() {
-        throw unsupported("cuFileStatsStart", "1.15");
-    }
-
-    /** {@code cuFileStatsStop}: stops counting. */
-    default void statsStop() {
-        throw unsupported("cuFileStatsStop", "1.15");
-    }
-
-    /** {@code cuFileStatsReset}: sets all counters to 0. */
-    default void statsReset() {
-        throw unsupported("cuFileStatsReset", "1.15");
-    }
-
-    /**
-     * {@code cuFileGetStatsL1}: API counters.
-     *
-     * @return the counters
-     */
-    default StatisticsLevel1 getStatsL1() {
-        throw unsupported("cuFileGetStatsL1", "1.15");
-    }
-
-    /**
-     * {@code cuFileGetStatsL2}: API counters and histograms.
-     *
-     * @return the counters
-     */
-    default StatisticsLevel2 getStatsL2() {
-        throw unsupported("cuFileGetStatsL2", "1.15");
-    }
-
-    /**
-     * {@code cuFileGetStatsL3}: API counters, histograms and counters of each GPU.
-     *
-     * @return the counters
-     */
-    default StatisticsLevel3 getStatsL3() {
-        throw unsupported("cuFileGetStatsL3", "1.15");
-    }
-
-    /**
-     * {@code cuFileGetBARSizeInKB}: size of a GPU's BAR1 aperture, KiB; 0 if it is unknown.
-     *
-     * @param gpu ordinal of the GPU
-     * @return KiB
-     */
-    default long getBarSizeInKb(int gpu) {
-        throw unsupported("cuFileGetBARSizeInKB", "1.15");
-    }
-
-    /**
-     * {@code cuFileSetParameterPosixPoolSlabArray}: stages the bounce-buffer slabs for the next open.
-     *
-     * @param slabs sizes and counts
-     */
-    default void setParameterPosixPoolSlabArray(SlabArray slabs) {
-        throw unsupported("cuFileSetParameterPosixPoolSlabArray", "1.15");
-    }
-
-    /**
-     * {@code cuFileGetParameterPosixPoolSlabArray}: the bounce-buffer slabs.
-     *
-     * @return sizes and counts
-     */
-    default SlabArray getParameterPosixPoolSlabArray() {
-        throw unsupported("cuFileGetParameterPosixPoolSlabArray", "1.15");
-    }
-
-    // ---- cuFile 1.16
-
-    /**
-     * {@code cuFileDriverSetP2PFlags}: which peer-to-peer modes may be used for a kind of storage.
-     *
-     * @param target the kind of storage
-     * @param flags bits of {@code CUfileP2PFlags_t}
-     */
-    default void driverSetP2pFlags(TargetType target, int flags) {
-        throw unsupported("cuFileDriverSetP2PFlags", "1.16");
-    }
-
-    /**
-     * {@code cuFileDriverGetP2PFlags}: which peer-to-peer modes may be used for a kind of storage.
-     *
-     * @param target the kind of storage
-     * @return bits of {@code CUfileP2PFlags_t}
-     */
-    default int driverGetP2pFlags(TargetType target) {
-        throw unsupported("cuFileDriverGetP2PFlags", "1.16");
-    }
-
-    // ---- cuFile 1.17
-
-    /**
-     * {@code cuFileExportPCIeTopology}: writes the PCIe topology for static routing.
-     *
-     * @param file where to write it
-     */
-    default void exportPcieTopology(Path file) {
-        throw unsupported("cuFileExportPCIeTopology", "1.17");
-    }
-
-    /**
-     * {@code cuFileSetParameterGpuBounceBufferSlabArray}: stages the GPU bounce-buffer slabs for the next open.
-     *
-     * @param slabs sizes and counts
-     */
-    default void setParameterGpuBounceBufferSlabArray(SlabArray slabs) {
-        throw unsupported("cuFileSetParameterGpuBounceBufferSlabArray", "1.17");
-    }
-
-    /**
-     * {@code cuFileGetParameterGpuBounceBufferSlabArray}: the GPU bounce-buffer slabs.
-     *
-     * @return sizes and counts
-     */
-    default SlabArray getParameterGpuBounceBufferSlabArray() {
-        throw unsupported("cuFileGetParameterGpuBounceBufferSlabArray", "1.17");
-    }
-
-    /**
-     * Returns whether a thread that reads these bytes now is likely to sleep until a disk or a server answers. Several reads should be in
-     * flight then. Moves no byte.
-     *
-     * @param file the file
-     * @param fileOffset first byte in the file
-     * @param size bytes, 0 or more
-     * @return true by default: a backend that cannot tell
-     */
-    default boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
-        return true;
     }
 
     // ---- cuFile 1.19

@@ -5,27 +5,25 @@ import io.gds4j.memory.ScatterCopy;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Arguments of {@code cuFileReadAsync} and {@code cuFileWriteAsync}. The four segments are 8 bytes of host memory each and
  * outlive the operation. Without the matching FIXED flag, the backend reads them when the stream reaches the operation. A scattered
  * request has {@link #copies} in place of one memory; its {@link #bufferOffset} means nothing.
  *
+ * @param file the file
+ * @param memory source of a write, destination of a read
+ * @param size bytes to move; at submission an upper bound
+ * @param fileOffset first byte in the file
+ * @param bufferOffset first byte in the memory
+ * @param bytesDone memory that receives the byte count, or a negative error, before the stream continues
+ * @param stream raw {@code CUstream}, 0 for the default stream
+ * @param copies the fragments of a scattered request; empty for one with a single memory
+ * @param sink hears of the bytes, and of the end; {@link ResultSink#NONE} without a report
  * @since 0.1
  */
-public final class StreamRequest {
-    private final BackendFile file;
-    private final MemoryRange memory;
-    private final MemorySegment size;
-    private final MemorySegment fileOffset;
-    private final MemorySegment bufferOffset;
-    private final MemorySegment bytesDone;
-    private final long stream;
-    private final List<ScatterCopy> copies;
-    private final ResultSink sink;
-
+public record StreamRequest(BackendFile file, MemoryRange memory, MemorySegment size, MemorySegment fileOffset,
+        MemorySegment bufferOffset, MemorySegment bytesDone, long stream, List<ScatterCopy> copies, ResultSink sink) {
     /**
      * Sets the parts of an operation without a report.
      *
@@ -46,27 +44,6 @@ public final class StreamRequest {
             MemorySegment bytesDone,
             long stream) {
         this(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, List.of(), ResultSink.NONE);
-    }
-
-    private StreamRequest(
-            BackendFile file,
-            MemoryRange memory,
-            MemorySegment size,
-            MemorySegment fileOffset,
-            MemorySegment bufferOffset,
-            MemorySegment bytesDone,
-            long stream,
-            List<ScatterCopy> copies,
-            ResultSink sink) {
-        this.sink = sink;
-        this.file = file;
-        this.memory = memory;
-        this.size = size;
-        this.fileOffset = fileOffset;
-        this.bufferOffset = bufferOffset;
-        this.bytesDone = bytesDone;
-        this.stream = stream;
-        this.copies = copies;
     }
 
     /**
@@ -112,51 +89,6 @@ public final class StreamRequest {
         return new StreamRequest(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies, to);
     }
 
-    /** {@return hears of the bytes, and of the end; {@link ResultSink#NONE} without a report} */
-    public ResultSink sink() {
-        return sink;
-    }
-
-    /** {@return the file} */
-    public BackendFile file() {
-        return file;
-    }
-
-    /** {@return source of a write, destination of a read} */
-    public MemoryRange memory() {
-        return memory;
-    }
-
-    /** {@return bytes to move; at submission an upper bound} */
-    public MemorySegment size() {
-        return size;
-    }
-
-    /** {@return first byte in the file} */
-    public MemorySegment fileOffset() {
-        return fileOffset;
-    }
-
-    /** {@return first byte in the memory} */
-    public MemorySegment bufferOffset() {
-        return bufferOffset;
-    }
-
-    /** {@return memory that receives the byte count, or a negative error, before the stream continues} */
-    public MemorySegment bytesDone() {
-        return bytesDone;
-    }
-
-    /** {@return raw {@code CUstream}, 0 for the default stream} */
-    public long stream() {
-        return stream;
-    }
-
-    /** {@return the fragments of a scattered request; empty for one with a single memory} */
-    public List<ScatterCopy> copies() {
-        return copies;
-    }
-
     /** {@return the memory of each fragment, once where neighbours share it; {@link #memory} of a request without fragments} */
     public List<MemoryRange> memories() {
         List<MemoryRange> all = new ArrayList<>();
@@ -168,25 +100,5 @@ public final class StreamRequest {
             }
         }
         return all;
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof StreamRequest that && stream == that.stream && file.equals(that.file)
-                && memory.equals(that.memory) && size.equals(that.size) && fileOffset.equals(that.fileOffset)
-                && bufferOffset.equals(that.bufferOffset) && bytesDone.equals(that.bytesDone)
-                && copies.equals(that.copies) && sink.equals(that.sink);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies, sink);
-    }
-
-    @Override
-    public String toString() {
-        return "StreamRequest[file=" + file + ", memory=" + memory + ", size=" + size + ", fileOffset=" + fileOffset
-                + ", bufferOffset=" + bufferOffset + ", bytesDone=" + bytesDone + ", stream=" + stream
-                + (copies.isEmpty() ? "" : ", fragments=" + copies.size()) + ']';
     }
 }

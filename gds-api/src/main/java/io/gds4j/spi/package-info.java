@@ -1,5 +1,5 @@
 /**
- * The contract between the API and its backends: one method for each cuFile function. For authors of backends; programs
+ * The contract between the API and its backends: one method for each cuFile function, in two interfaces. For authors of backends; programs
  * use {@code io.gds4j}.
  */
 @NullMarked

@@ -119,32 +119,35 @@ class ConfigurationDocsTest {
 
     private static String tables() {
         Map<String, List<String>> sections = new LinkedHashMap<>();
-        constants().forEach((key, constant) -> {
+        constants().keySet().forEach(key -> {
             String section = key.inFile() ? key.name().substring(0, key.name().indexOf('.')) : "environment only";
-            sections.computeIfAbsent(section, name -> new ArrayList<>()).add(row(key, constant));
+            sections.computeIfAbsent(section, name -> new ArrayList<>()).add(row(key));
         });
         StringBuilder text = new StringBuilder();
         sections.forEach((section, rows) -> {
             text.append("### ").append(section).append("\n\n");
-            text.append("| key | `CuFileKeys` | environment | unit | default | allowed | meaning | used by |\n");
-            text.append("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+            text.append("| key, environment | default | allowed | meaning |\n");
+            text.append("| --- | --- | --- | --- |\n");
             rows.forEach(text::append);
             text.append('\n');
         });
         return text.toString();
     }
 
-    private static String row(ConfigKey<?> key, String constant) {
+    private static String row(ConfigKey<?> key) {
         String variables =
                 String.join(", ", key.environmentVariables().stream().map(ConfigurationDocsTest::code).toList());
         String meaning = key.since().equals("1.15")
                 ? key.description()
-                : key.description() + " (since cuFile " + key.since() + ")";
-        return "| %s | %s | %s | %s | %s | %s | %s | %s |\n".formatted(
-                key.inFile() ? code(key.name()) : "–", code(constant), variables.isEmpty() ? "–" : variables,
-                key.unit().isEmpty() ? "–" : key.unit(), code(DefaultConfigFile.json(key.defaultValue())),
-                cell(key.allowed()), cell(meaning),
-                backends(key).replace("gds4j's engine", "gds4j").replace(" and", ","));
+                : key.description() + " (" + key.since() + ")";
+        String names = key.inFile()
+                ? code(key.name()) + (variables.isEmpty() ? "" : ", " + variables)
+                : variables;
+        return "| %s | %s | %s | %s%s |\n".formatted(
+                names,
+                code(DefaultConfigFile.json(key.defaultValue())) + (key.unit().isEmpty() ? "" : " " + key.unit()),
+                cell(key.allowed().replaceFirst("^an integer, ", "").replaceFirst("^true or false$", "boolean")),
+                cell(meaning), key.usedByEngine() ? "" : " †");
     }
 
     private static String code(String text) {

@@ -248,7 +248,7 @@ class CuFileKeysTest {
 
     @ParameterizedTest
     @MethodSource("parameters")
-    void everyParameterHasKeyOfItsType(CuFileParameter parameter, Class<?> type) {
+    void everyParameterHasKeyOfItsType(CuFileParameter<?> parameter, Class<?> type) {
         assertThat(parameter.key().parameter()).contains(parameter);
         assertThat(parameter.key().type()).isEqualTo(type);
         assertThat(parameter.cName()).isEqualTo("CUFILE_PARAM_" + parameter);

@@ -1,12 +1,13 @@
 package io.gds4j.compat;
 
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.config.CuFileKeys;
-import io.gds4j.config.DriverProperties;
+import io.gds4j.engine.lifecycle.DriverUses;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.Operation;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -20,28 +21,29 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.spi.VectorTransfer;
-import io.gds4j.statistics.EngineStatistics;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/** cuFile over POSIX: forwards the functions of cuFile 1.0 to the {@link CompatSession} of the open driver. */
-public final class CompatBackend extends CompatDriver {
+/** cuFile over POSIX: forwards each function to the {@link CompatSession} of the open driver. */
+public final class CompatBackend implements CuFileBackend {
     public static final String NAME = "compat";
 
     private final Posix posix;
     private final Optional<CudaContexts> contexts;
     private final NativeMemoryAllocator allocator;
-    private volatile DriverLimits limits;
-    private volatile DriverProperties properties;
-
-    private volatile long peakOfClosedSessions;
+    private final CuFileCounters statistics;
+    private final PathCounters pathBytes = new PathCounters();
+    private final DriverUses<CompatSession> uses = new DriverUses<>(new Sessions());
+    private final CompatControls controls;
 
     public CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
         this(config, posix, cuda, NvmlLibrary::detect);
@@ -49,12 +51,11 @@ public final class CompatBackend extends CompatDriver {
 
     /** @param nvml loads NVML when a function needs it */
     public CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda, Supplier<NvmlAvailability> nvml) {
-        super(config, cuda, nvml);
         this.posix = posix;
         this.contexts = cuda.cudaContexts();
         this.allocator = new NativeMemoryAllocator(posix, cuda, new Expected());
-        this.limits = new DriverLimits(config);
-        this.properties = CompatProperties.of(config);
+        this.statistics = new CuFileCounters(cuda);
+        this.controls = new CompatControls(uses, statistics, pathBytes, config, cuda, nvml);
     }
 
     @Override
@@ -67,11 +68,71 @@ public final class CompatBackend extends CompatDriver {
         return allocator;
     }
 
+    @Override
+    public DriverControls controls() {
+        return controls;
+    }
+
+    @Override
+    public void driverOpen() {
+        uses.open();
+    }
+
+    @Override
+    public void driverClose() {
+        uses.close();
+    }
+
+    @Override
+    public long useCount() {
+        return uses.count();
+    }
+
+    private final class Sessions implements DriverUses.Sessions<CompatSession> {
+        @Override
+        public CompatSession open() {
+            CuFileConfig config = controls.begin();
+            boolean opened = false;
+            try {
+                DriverLimits limits = new DriverLimits(config);
+                CompatSession open = new CompatSession(posix, contexts, config, limits, pathBytes, statistics);
+                controls.opened(config, limits);
+                allocator.open();
+                opened = true;
+                return open;
+            } finally {
+                if (!opened) {
+                    controls.abandon();
+                }
+            }
+        }
+
+        @Override
+        public void leave(CompatSession last) {
+            controls.leave(last);
+        }
+
+        @Override
+        public void end(CompatSession last) {
+            try {
+                last.close();
+            } finally {
+                allocator.close();
+                statistics.close();
+            }
+        }
+
+        @Override
+        public CuFileException closed(String function) {
+            return CompatSession.closed(function);
+        }
+    }
+
     /** Tells the open session of the allocator's work. */
     private final class Expected implements NativeMemoryAllocator.Expectation {
         @Override
         public void expect(int gpu) {
-            CompatSession open = session();
+            CompatSession open = uses.session();
             if (open != null) {
                 open.expect(gpu);
             }
@@ -79,7 +140,7 @@ public final class CompatBackend extends CompatDriver {
 
         @Override
         public void prepare(int gpu) {
-            CompatSession open = session();
+            CompatSession open = uses.session();
             if (open != null) {
                 open.prepare(gpu);
             }
@@ -87,7 +148,7 @@ public final class CompatBackend extends CompatDriver {
 
         @Override
         public void allocates() {
-            CompatSession open = session();
+            CompatSession open = uses.session();
             if (open != null) {
                 open.growSlabs();
             }
@@ -95,24 +156,8 @@ public final class CompatBackend extends CompatDriver {
     }
 
     @Override
-    public void trim() {
-        CompatSession open = enter("CuFileDriver.trim");
-        try {
-            open.trim();
-        } finally {
-            open.exit();
-        }
-    }
-
-    @Override
-    public synchronized long peakStagingBytes() {
-        CompatSession open = session();
-        return open == null ? peakOfClosedSessions : Math.max(peakOfClosedSessions, open.peakStagingBytes());
-    }
-
-    @Override
     public BackendFile handleRegister(FileSource source) {
-        CompatSession open = openImplicitly();
+        CompatSession open = uses.openImplicitly();
         open.enter("cuFileHandleRegister");
         boolean succeeded = false;
         try {
@@ -127,7 +172,7 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void handleDeregister(BackendFile file) {
-        CompatSession open = session();
+        CompatSession open = uses.session();
         if (open != null && file instanceof CompatFile ours) {
             try {
                 open.files().deregister(ours);
@@ -139,7 +184,7 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void bufRegister(MemoryRange range, int flags) {
-        CompatSession open = openImplicitly();
+        CompatSession open = uses.openImplicitly();
         open.enter("cuFileBufRegister");
         boolean succeeded = false;
         try {
@@ -153,7 +198,7 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void bufDeregister(MemoryRange range) {
-        CompatSession open = session();
+        CompatSession open = uses.session();
         if (open == null) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
@@ -173,9 +218,9 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public long transfer(BatchRequest request) {
-        boolean write = request.write();
-        CompatSession open = enter(Operation.of(write).function());
-        long begun = statistics.begin(write, request.memory());
+        Operation operation = Operation.of(request.write());
+        CompatSession open = enter(operation.function());
+        long begun = statistics.begin(operation, request.memory());
         boolean succeeded = false;
         long moved = 0;
         try {
@@ -186,7 +231,7 @@ public final class CompatBackend extends CompatDriver {
             open.exit();
             if (begun != 0) {
                 statistics.end(
-                        begun, RequestExecutor.STATISTICS_PATH, write, request.memory(), request.size(),
+                        begun, RequestExecutor.STATISTICS_PATH, operation, request.memory(), request.size(),
                         request.fileOffset(), request.bufferOffset(), succeeded, moved);
             }
         }
@@ -211,9 +256,8 @@ public final class CompatBackend extends CompatDriver {
 
     private long transfer(
             Operation operation, BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        boolean write = operation.isWrite();
         CompatSession open = enter(operation.function());
-        long begun = statistics.begin(write, base);
+        long begun = statistics.begin(operation, base);
         boolean succeeded = false;
         long moved = 0;
         try {
@@ -224,76 +268,10 @@ public final class CompatBackend extends CompatDriver {
             open.exit();
             if (begun != 0) {
                 statistics.end(
-                        begun, RequestExecutor.STATISTICS_PATH, write, base, size, fileOffset, bufferOffset, succeeded,
-                        moved);
+                        begun, RequestExecutor.STATISTICS_PATH, operation, base, size, fileOffset, bufferOffset,
+                        succeeded, moved);
             }
         }
-    }
-
-    @Override
-    protected CompatSession openSession() {
-        CuFileConfig config = parameters.open();
-        boolean opened = false;
-        try {
-            DriverLimits running = new DriverLimits(config);
-            CompatSession open = new CompatSession(posix, contexts, config, running, pathBytes, statistics);
-            limits = running;
-            properties = CompatProperties.of(config);
-            statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
-            allocator.open();
-            opened = true;
-            return open;
-        } finally {
-            if (!opened) {
-                parameters.close();
-            }
-        }
-    }
-
-    @Override
-    protected void leave(CompatSession last) {
-        peakOfClosedSessions = Math.max(peakOfClosedSessions, last.peakStagingBytes());
-        parameters.close();
-        peers.clear();
-    }
-
-    @Override
-    protected void end(CompatSession last) {
-        try {
-            last.close();
-        } finally {
-            allocator.close();
-        }
-    }
-
-    @Override
-    public DriverProperties driverGetProperties() {
-        openImplicitly();
-        return limits.in(properties);
-    }
-
-    @Override
-    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
-        current("cuFileDriverSetPollMode");
-        limits.setPollMode(poll, pollThresholdKb);
-    }
-
-    @Override
-    public void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
-        current("cuFileDriverSetMaxDirectIOSize");
-        limits.setMaxDirectIoSize(maxDirectIoSizeKb);
-    }
-
-    @Override
-    public void driverSetMaxCacheSize(long maxCacheSizeKb) {
-        current("cuFileDriverSetMaxCacheSize");
-        limits.setMaxCacheSize(maxCacheSizeKb);
-    }
-
-    @Override
-    public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
-        current("cuFileDriverSetMaxPinnedMemSize");
-        limits.setMaxPinnedMemSize(maxPinnedSizeKb);
     }
 
     @Override
@@ -339,7 +317,7 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void batchIoDestroy(BackendBatch batch) {
-        CompatSession open = session();
+        CompatSession open = uses.session();
         if (open != null) {
             open.batches().destroy(batch);
         }
@@ -347,18 +325,18 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void readAsync(StreamRequest request) {
-        submit("cuFileReadAsync", request, false);
+        submit(Operation.STREAM_READ, request);
     }
 
     @Override
     public void writeAsync(StreamRequest request) {
-        submit("cuFileWriteAsync", request, true);
+        submit(Operation.STREAM_WRITE, request);
     }
 
-    private void submit(String function, StreamRequest request, boolean write) {
-        CompatSession open = enter(function);
+    private void submit(Operation operation, StreamRequest request) {
+        CompatSession open = enter(operation.function());
         try {
-            open.streams().submit(request, write);
+            open.streams().submit(request, operation);
         } finally {
             open.exit();
         }
@@ -385,59 +363,46 @@ public final class CompatBackend extends CompatDriver {
     }
 
     @Override
-    public EngineStatistics engineStatistics() {
-        CompatSession open = session();
-        return EngineStatistics.of(
-                bytesByPath(),
-                open == null ? 0 : open.stagingBytes(),
-                peakStagingBytes(),
-                open == null ? 0 : open.queueDepth(),
-                pathBytes.retries(),
-                open == null ? "off" : open.ioUring());
-    }
-
-    @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return vector(Operation.READ, "cuFileReadv", file, ranges, fileOffset, flags);
+        return vector(Operation.VECTOR_READ, file, ranges, fileOffset, flags);
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return vector(Operation.WRITE, "cuFileWritev", file, ranges, fileOffset, flags);
+        return vector(Operation.VECTOR_WRITE, file, ranges, fileOffset, flags);
     }
 
     private long vector(
-            Operation operation, String function, BackendFile file, List<MemoryRange> ranges, long fileOffset,
-            int flags) {
-        CompatSession open = enter(function);
-        long begun = ranges.isEmpty() ? 0 : statistics.begin(operation.isWrite(), ranges.getFirst());
+            Operation operation, BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        CompatSession open = enter(operation.function());
+        long begun = ranges.isEmpty() ? 0 : statistics.begin(operation, ranges.getFirst());
         boolean succeeded = false;
         long moved = 0;
         try {
-            BackendFile own = open.executor().own(file, function);
+            BackendFile own = open.executor().own(file, operation.function());
             moved = VectorTransfer.run(
                     own, operation.isWrite(), ranges, fileOffset, flags,
-                    (range, at) -> open.executor().execute(operation, own, range, range.length(), at, 0));
+                    (range, at) -> open.executor().execute(operation.single(), own, range, range.length(), at, 0));
             succeeded = true;
             return moved;
         } finally {
             open.exit();
             if (begun != 0) {
-                statistics.endVector(
-                        begun, RequestExecutor.STATISTICS_PATH, operation.isWrite(), ranges.getFirst(),
-                        TransferArguments.total(ranges), fileOffset, succeeded, moved);
+                statistics.end(
+                        begun, RequestExecutor.STATISTICS_PATH, operation, ranges.getFirst(),
+                        TransferArguments.total(ranges), fileOffset, 0, succeeded, moved);
             }
         }
     }
 
     private CompatSession enter(String function) {
-        CompatSession open = current(function);
+        CompatSession open = uses.current(function);
         open.enter(function);
         return open;
     }
 
     private CompatSession enterToEnd(String function) {
-        CompatSession open = current(function);
+        CompatSession open = uses.current(function);
         open.enterToEnd(function);
         return open;
     }

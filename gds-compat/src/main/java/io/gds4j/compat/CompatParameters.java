@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import io.gds4j.config.ConfigKey;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.CuFileParameter;
 import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
@@ -49,16 +50,16 @@ final class CompatParameters {
         open = false;
     }
 
-    /** Returns the value of the open driver, or of the next open while the driver is closed. */
-    synchronized <T> T get(ConfigKey<T> key) {
-        return key.type().cast(staged.getOrDefault(key, values.get(key)));
-    }
-
-    /** @throws CuFileException INVALID_VALUE for CUFILE_LOGFILE_PATH if it is not set */
-    String text(StringParameter parameter) {
-        String value = get(parameter.key());
-        if (parameter == StringParameter.ENV_LOGFILE_PATH && value.isEmpty()) {
-            throw invalid("cuFileGetParameterString", "CUFILE_LOGFILE_PATH is not set");
+    /**
+     * Returns the value of the open driver, or of the next open while the driver is closed.
+     *
+     * @throws CuFileException INVALID_VALUE for CUFILE_LOGFILE_PATH if it is not set
+     */
+    synchronized <T> T get(CuFileParameter<T> parameter) {
+        ConfigKey<T> key = parameter.key();
+        T value = key.type().cast(staged.getOrDefault(key, values.get(key)));
+        if (parameter == StringParameter.ENV_LOGFILE_PATH && value.equals("")) {
+            throw invalid(parameter.getter(), "CUFILE_LOGFILE_PATH is not set");
         }
         return value;
     }

@@ -26,6 +26,7 @@ import io.gds4j.engine.memory.RegisteredBuffers;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuPinning;
+import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
@@ -88,9 +89,9 @@ public final class CompatSession {
         this.files = new RegisteredFiles(posix, policy, log);
         this.bounds = new AllocationBounds(contexts);
         this.buffers = new RegisteredBuffers<>(limits::maxPinnedKb);
-        BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn))
-                        .orElse(BouncePool.Pinning.NONE);
+        Pinning pinning =
+                contexts.<Pinning>map(known -> new GpuPinning(known, log::warn))
+                        .orElse(Pinning.NONE);
         Parallelism parallelism = Parallelism.of(config, Runtime.getRuntime().availableProcessors());
         this.pool = new BouncePool(
                 posix, pinning, config, contexts.map(StreamWaits::of).orElseGet(StreamWaits::new),

@@ -8,5 +8,5 @@ package io.gds4j.compat;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   HostContractTest: CompatDriver, CompatParameters, CompatSession
+//   HostContractTest: CompatControls, CompatParameters, CompatSession
 //   SessionLogTest: LogFile

@@ -11,11 +11,13 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
 import java.util.List;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 
 /**
  * The contract over GPU memory without a GPU. The fake driver copies late: code that does not wait for a copy, or uses a slab
  * again too early, moves wrong bytes.
  */
+@Tag("slow")
 class FakeGpuContractTest extends CompatUnderTest {
     private static final int PIECE_KB = 128;
 

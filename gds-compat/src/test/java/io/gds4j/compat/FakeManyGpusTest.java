@@ -20,10 +20,12 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The cases of {@link ManyGpus} over two GPUs of the fake driver. */
+@Tag("slow")
 class FakeManyGpusTest extends ManyGpus {
     private final FakeCuda cuda = new FakeCuda(2, 64 << 20);
     private final CudaAvailability.Available available = cuda.available();

@@ -3,8 +3,10 @@ package io.gds4j.compat;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.spi.CuFileBackend;
+import org.junit.jupiter.api.Tag;
 
 /** The contract with all aligned I/O past the page cache, also of cached bytes. */
+@Tag("slow")
 class ForcedDirectContractTest extends CompatUnderTest {
     @Override
     public CuFileBackend createBackend(CuFileConfig config) {

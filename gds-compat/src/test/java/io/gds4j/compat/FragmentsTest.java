@@ -42,9 +42,11 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Fragments and ranges with two GPUs of the fake driver, beside a model of all bytes. */
+@Tag("slow")
 class FragmentsTest extends RandomFragments {
     private static final int KIB = 1024;
 

@@ -32,6 +32,7 @@ import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -39,6 +40,7 @@ import org.junit.jupiter.api.Timeout;
  * Reads whose pieces one kernel copies: what it copies, and what happens where it cannot. On a busy machine cachestat(2) may say for a moment
  * that cached bytes are not, and then such a read has no kernel.
  */
+@Tag("slow")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GatheredReadsTest {
     private static final int MIB = 1 << 20;

@@ -29,6 +29,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Random operations and edge cases on file systems that the test mounts. */
+@Tag("slow")
 @Tag("mounts")
 class MountedFileSystemsTest {
     private static final int PAGE = Rig.PAGE;

@@ -14,12 +14,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The JVM ends with its own status while requests are in flight or objects are open, and survives a signal of the kernel. */
+@Tag("slow")
 class ProcessEndTest {
     private static final int SIZE = 3_000_000;
     private static final int LIMIT = 1 << 20;

@@ -4,8 +4,10 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.spi.CuFileBackend;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 
 /** The contract with the smallest pool: every request beyond a page is cut into pieces. */
+@Tag("slow")
 class SmallSlabsContractTest extends CompatUnderTest {
     private static final int PIECE_KB = 64;
 

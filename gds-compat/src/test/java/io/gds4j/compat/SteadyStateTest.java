@@ -21,10 +21,12 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A warm engine allocates nothing on the heap, and an engine at rest uses no processor time. */
+@Tag("slow")
 class SteadyStateTest {
     static final int LARGEST = 16 << 20;
 

@@ -23,22 +23,19 @@ final class BatchPlanner {
 
     private final RecordSource source;
     private final Itinerary itinerary;
-    private final int batch;
     private final long bufferBytes;
     private final long longestRun;
     private final long longestTask;
     private volatile boolean diskSlow;
 
     /**
-     * @param batch records of a batch
      * @param bufferBytes bytes of a buffer
      * @param bytes bytes of all buffers
      * @param readers number of threads that read
      */
-    BatchPlanner(RecordSource source, Itinerary itinerary, int batch, long bufferBytes, long bytes, int readers) {
+    BatchPlanner(RecordSource source, Itinerary itinerary, long bufferBytes, long bytes, int readers) {
         this.source = source;
         this.itinerary = itinerary;
-        this.batch = batch;
         this.bufferBytes = bufferBytes;
         long share = bytes / PART_AT_ONCE / readers;
         this.longestRun = Math.clamp(share, MIN_RUN, MAX_RUN);
@@ -55,13 +52,17 @@ final class BatchPlanner {
         diskSlow = slow;
     }
 
+    RecordSource source() {
+        return source;
+    }
+
     Itinerary itinerary() {
         return itinerary;
     }
 
     /** Returns the number of records of the batch that begins at a position: at least one, though {@link #plan} may refuse it. */
     int count(long position) {
-        int most = itinerary.batchAt(position, batch);
+        int most = itinerary.batchAt(position);
         if (source.isFixedLength()) {
             return most;
         }

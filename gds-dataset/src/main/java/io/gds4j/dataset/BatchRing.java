@@ -2,6 +2,7 @@ package io.gds4j.dataset;
 
 import io.gds4j.CuFileStream;
 import io.gds4j.dataset.BatchBuffer.State;
+import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -14,6 +15,7 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +31,7 @@ final class BatchRing {
 
     private final BatchPlanner planner;
     private final RecordMemory memory;
+    private final LongFunction<LoaderState> states;
     private final Duration closeTimeout;
     private final LoaderCounters counters = new LoaderCounters();
     private final BufferQueue free;
@@ -49,9 +52,11 @@ final class BatchRing {
     private @Nullable Throwable failure;
 
     BatchRing(
-            BatchPlanner planner, RecordMemory memory, List<BatchBuffer> all, long position, Duration closeTimeout) {
+            BatchPlanner planner, RecordMemory memory, List<BatchBuffer> all, LongFunction<LoaderState> states,
+            long position, Duration closeTimeout) {
         this.planner = planner;
         this.memory = memory;
+        this.states = states;
         this.closeTimeout = closeTimeout;
         this.buffers = all.size();
         this.free = new BufferQueue(buffers);
@@ -370,12 +375,24 @@ final class BatchRing {
         return !closed && (delivered < end() || failure != null);
     }
 
-    synchronized long position() {
-        return delivered;
+    synchronized LoaderState state() {
+        return state(delivered);
+    }
+
+    LoaderState state(long position) {
+        return states.apply(position);
+    }
+
+    synchronized long recordsLeft() {
+        return end() - delivered;
     }
 
     private long end() {
         return planner.itinerary().end();
+    }
+
+    RecordSource source() {
+        return planner.source();
     }
 
     RecordMemory memory() {

@@ -1,13 +1,16 @@
 package io.gds4j.dataset;
 
 import io.gds4j.CuFileStream;
+import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * Records in contiguous memory, ready for a kernel. Record {@code i} has {@code length(i)} bytes from {@code offset(i)} on; the
@@ -15,7 +18,7 @@ import java.util.Objects;
  *
  * <p>
  * The memory belongs to the loader. {@link #close()} gives it back at once, {@link #close(CuFileStream)} when a stream has done its
- * work with it. After that the other methods throw INVALID_VALUE (EBADF). Thread-safe.
+ * work with it. After that the methods that look at records throw INVALID_VALUE (EBADF). Thread-safe.
  *
  * @since 0.1
  */
@@ -23,12 +26,14 @@ public final class RecordBatch implements AutoCloseable {
     private final BatchRing ring;
     private final BatchBuffer buffer;
     private final long epoch;
+    private final long nextPosition;
     private boolean closed;
 
     RecordBatch(BatchRing ring, BatchBuffer buffer, long epoch) {
         this.ring = ring;
         this.buffer = buffer;
         this.epoch = epoch;
+        this.nextPosition = buffer.position + buffer.count;
     }
 
     /** {@return number of records, 1 or more; 0 only if {@link ErrorPolicy#SKIP} left out all} */
@@ -46,14 +51,9 @@ public final class RecordBatch implements AutoCloseable {
         return epoch;
     }
 
-    /** {@return position of the first record: how many records this rank's order has before it, over all epochs} */
-    public synchronized long position() {
-        return open().position;
-    }
-
-    /** {@return position after the last record; a loader that resumes there continues behind this batch} */
-    public synchronized long nextPosition() {
-        return open().position + buffer.count;
+    /** {@return the state of this rank after this batch, also once the batch is closed; a loader that resumes there goes on behind it} */
+    public LoaderState state() {
+        return ring.state(nextPosition);
     }
 
     /**
@@ -116,6 +116,26 @@ public final class RecordBatch implements AutoCloseable {
                 .build());
     }
 
+    /**
+     * Returns a part of a record, such as the file with extension {@code jpg} of a WebDataset's sample.
+     *
+     * @param index 0 to {@code count() - 1}
+     * @param name one of {@link RecordSource#parts}
+     * @return its bytes within {@link #memory}; empty if the record has no such part
+     * @throws IndexOutOfBoundsException for another index
+     * @throws CuFileException if the record does not say where its parts are, as {@link RecordSource#partOffset}
+     */
+    public synchronized Optional<MemoryRange> part(int index, String name) {
+        long record = record(index);
+        RecordSource source = ring.source();
+        MemoryRange bytes = memory().slice(buffer.offsets[index], length(index));
+        ByteBuffer head = ring.memory().head(bytes, source.headBytes());
+        long offset = source.partOffset(record, name, head);
+        return offset < 0
+                ? Optional.empty()
+                : Optional.of(bytes.slice(offset, source.partLength(record, name, head)));
+    }
+
     private int checked(int index) {
         return Objects.checkIndex(index, buffer.count - buffer.skipped);
     }
@@ -166,6 +186,6 @@ public final class RecordBatch implements AutoCloseable {
     public synchronized String toString() {
         return closed
                 ? "RecordBatch[closed]"
-                : "RecordBatch[%s records from position %s]".formatted(buffer.count - buffer.skipped, buffer.position);
+                : "RecordBatch[%s records of epoch %s]".formatted(buffer.count - buffer.skipped, epoch);
     }
 }

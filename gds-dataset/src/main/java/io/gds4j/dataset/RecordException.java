@@ -47,6 +47,18 @@ public final class RecordException extends CuFileException {
                 record);
     }
 
+    /** Returns the exception for bytes whose checksum is another than the file says. */
+    static RecordException damaged(long record, Path path, long fileOffset, long size, long found, long expected) {
+        return new RecordException(
+                CuFileException.builder(Failures.FUNCTION)
+                        .error(CuFileError.IO_ERROR)
+                        .path(path)
+                        .range(fileOffset, size)
+                        .detail("record %s: its CRC-32C is 0x%s, the file says 0x%s".formatted(
+                                record, Long.toHexString(found), Long.toHexString(expected))),
+                record);
+    }
+
     /** {@return number of the record in its data set, from 0} */
     public long record() {
         return record;

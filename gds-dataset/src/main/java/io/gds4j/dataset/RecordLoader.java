@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
@@ -41,9 +42,13 @@ import java.util.stream.StreamSupport;
  * }</pre>
  *
  * <p>
- * The order depends on seed, epoch, rank and world size only. {@link RecordBatch#nextPosition} is all that a program saves to resume.
+ * The order depends on seed, epoch, rank and world size only. {@link RecordBatch#state} is all that a program saves to resume, also with
+ * another number of ranks.
  * All batches share memory that is allocated once, within {@link Builder#memory(long)}. The loader reads as far ahead as that memory
  * allows, also into the next epoch. A consumer that closes no batch gets an error (ETIMEDOUT) from {@link #next}.
+ *
+ * <p>
+ * Known elsewhere as DataLoader (PyTorch).
  *
  * <p>
  * Thread-safe: several threads may take batches and close them. An iterator or stream of batches belongs to one thread.
@@ -51,10 +56,12 @@ import java.util.stream.StreamSupport;
  * @since 0.1
  */
 public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable {
+    /** Most records of a batch. */
+    static final int MAX_BATCH = 1 << 24;
+
     private final BatchRing ring;
     private final List<Thread> readers;
     private final long recordsPerEpoch;
-    private final long end;
     /** Open batches of iterators and streams. */
     private final Set<RecordBatch> lent = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
@@ -63,7 +70,6 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         this.ring = ring;
         this.readers = readers;
         this.recordsPerEpoch = itinerary.perEpoch();
-        this.end = itinerary.end();
     }
 
     /**
@@ -79,19 +85,19 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         return new Builder(driver, source, batch);
     }
 
-    /** {@return number of records of this rank in an epoch} */
+    /** {@return number of records of this rank in an epoch; fewer in one of which a resumed state has records already} */
     public long recordsPerEpoch() {
         return recordsPerEpoch;
     }
 
-    /** {@return position after the last delivered record, for {@link Builder#resumeAt}} */
-    public long position() {
-        return ring.position();
+    /** {@return number of records of this rank that have not been delivered yet, over all epochs} */
+    public long recordsLeft() {
+        return ring.recordsLeft();
     }
 
-    /** {@return position after the last record of the last epoch} */
-    public long end() {
-        return end;
+    /** {@return the state of this rank after the last delivered record, for {@link Builder#resume}} */
+    public LoaderState state() {
+        return ring.state();
     }
 
     /** {@return true until the last record has been delivered, or the loader is closed} */
@@ -271,7 +277,6 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         private static final long DEFAULT_MEMORY = 256L << 20;
         private static final int MAX_BUFFERS = 128;
         private static final int MAX_READERS = 256;
-        private static final int MAX_RECORDS = 1 << 24;
 
         private final CuFileDriver driver;
         private final RecordSource source;
@@ -280,8 +285,9 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         private Share share = Share.WHOLE;
         private Remainder remainder = Remainder.KEEP;
         private ErrorPolicy policy = ErrorPolicy.STOP;
+        private boolean verified;
         private long epochs = 1;
-        private long position;
+        private Optional<LoaderState> resumed = Optional.empty();
         private long firstEpoch;
         private long memory = DEFAULT_MEMORY;
         private Optional<MemoryKind> kind = Optional.empty();
@@ -293,7 +299,7 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         private Builder(CuFileDriver driver, RecordSource source, int batch) {
             this.driver = Objects.requireNonNull(driver, "driver");
             this.source = Objects.requireNonNull(source, "source");
-            this.batch = (int) inRange("batch", batch, 1, MAX_RECORDS);
+            this.batch = (int) inRange("batch", batch, 1, MAX_BATCH);
         }
 
         private static long inRange(String name, long value, long least, long most) {
@@ -348,6 +354,18 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         }
 
         /**
+         * Compares the bytes of each record with the checksum that its file has ({@link RecordSource#crc32c}), in the threads that
+         * read; a difference is a record that cannot be read. By default records are not compared. Those in GPU memory are copied to
+         * the host for it.
+         *
+         * @return this builder
+         */
+        public Builder verify() {
+            verified = true;
+            return this;
+        }
+
+        /**
          * Sets the number of epochs; 1 by default.
          *
          * @param value 1 or more; {@link Long#MAX_VALUE} for no end
@@ -360,22 +378,23 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         }
 
         /**
-         * Sets the position of the first record. A loader with the same source, order, share, remainder and batch continues exactly
-         * where another stopped. The position counts records of one rank: with another number of ranks, or with DROP or PAD another
-         * batch, it means other records, and nothing reports that some are repeated or left out.
+         * Continues behind what ranks have had. With the number of ranks, batch and remainder of the state, this rank continues where it
+         * stopped. Otherwise, what is left of each epoch is divided anew: with KEEP, each record comes once in the epoch; with DROP, at
+         * most once, and fewer records than a batch of each rank are left out after all; with PAD, at least once, and the first of
+         * the records that were left come again. An epoch that all ranks have ended is not read again.
          *
-         * @param value {@link RecordBatch#nextPosition} of the last batch that the program has processed; 0 by default
+         * @param value {@link RecordBatch#state} of the last batch that the program has processed, of any rank if all ranks processed as
+         *        many batches, or {@link LoaderState#merge} of those of all ranks
          * @return this builder
-         * @throws CuFileException INVALID_VALUE (EINVAL) for a negative position
          */
-        public Builder resumeAt(long value) {
-            position = inRange("position", value, 0, Long.MAX_VALUE);
+        public Builder resume(LoaderState value) {
+            resumed = Optional.of(value);
             return this;
         }
 
         /**
-         * Skips the epochs before this one; 0 by default. Positions and {@link #epochs} count from epoch 0 nevertheless: to read
-         * epoch 5 alone, set {@code firstEpoch(5).epochs(6)}. A later position of {@link #resumeAt} counts.
+         * Skips the epochs before this one; 0 by default. {@link #epochs} counts from epoch 0 nevertheless: to read epoch 5 alone,
+         * set {@code firstEpoch(5).epochs(6)}. A later state of {@link #resume} counts.
          *
          * @param value 0 or more
          * @return this builder
@@ -389,7 +408,8 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         /**
          * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Their bookkeeping, 37 bytes for
          * each record, takes at most as much again of the Java heap, or what two batches need. Short reads into GPU memory take up to a
-         * quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
+         * quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader. An order of windows takes at
+         * most as much again as host memory for its blocks.
          *
          * @param bytes 1 or more; at least two batches have to fit
          * @return this builder
@@ -454,18 +474,21 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
          * Opens the files, allocates the memory and begins to read.
          *
          * @return the loader, which the caller closes
-         * @throws CuFileException INVALID_VALUE (EINVAL) if two batches do not fit into the memory or the position is behind the end;
-         *         NOMEM_ERROR if the Java heap is too small for the bookkeeping; otherwise as {@link CuFileDriver#openFile} and the allocator
+         * @throws CuFileException INVALID_VALUE (EINVAL) if two batches do not fit into the memory, if the state is of other records or
+         *         another order, is behind the end, or does not tell what other ranks had; NOMEM_ERROR if the Java heap is too small for the
+         *         bookkeeping; otherwise as {@link CuFileDriver#openFile} and the allocator
          */
         public RecordLoader open() {
-            Itinerary itinerary = itinerary();
-            long begin = Math.max(position, itinerary.begin(firstEpoch));
-            if (begin > itinerary.end()) {
-                throw Failures.invalid(
-                        "position is %s, allowed: 0 to %s (the end of the last epoch)".formatted(
-                                begin, itinerary.end()));
-            }
             long bufferBytes = bufferBytes();
+            LoaderState state = state(source.isFixedLength() || bufferBytes / batch >= source.maxLength());
+            Itinerary itinerary = state.plan().itinerary(share.rank(), epochs);
+            long begin = Math.max(state.position(share.rank()), itinerary.begin(firstEpoch));
+            if (begin > itinerary.end() || state.plan().done().lastEpoch() >= epochs) {
+                throw Failures
+                        .invalid("the loader begins in epoch %s, allowed: before the end of epoch %s, its last one"
+                                .formatted(Math.max(itinerary.epoch(begin), state.plan().done().lastEpoch()),
+                                        epochs - 1));
+            }
             // Each buffer begins at a page, as direct I/O and GPUs prefer.
             long pages = Math.max(1, Math.ceilDiv(bufferBytes, Pages.SIZE));
             // Short records take less memory than their bookkeeping in the heap, which is bounded, too.
@@ -481,16 +504,16 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
             RecordMemory ringMemory = new RecordMemory(
                     driver, source, chosen, chosen.isCuda() ? device : MemoryRange.NO_DEVICE, stride * count, options);
             return Undo.ifFails(ringMemory::close,
-                    () -> start(itinerary, begin, ringMemory, bufferBytes, stride, (int) count));
+                    () -> start(state, itinerary, begin, ringMemory, bufferBytes, stride, (int) count));
         }
 
-        private Itinerary itinerary() {
-            long records = inRange("records of the source", source.records(), 0, Long.MAX_VALUE);
-            try {
-                return new Itinerary(order, records, share, remainder, batch, epochs);
-            } catch (ArithmeticException e) {
-                throw Failures.invalid("%s records padded for %s ranks exceed 2^63".formatted(records, share.world()));
-            }
+        /** Returns the state to begin with. */
+        private LoaderState state(boolean areBatchesWhole) {
+            RecordPlan plan = new RecordPlan(
+                    order, inRange("records of the source", source.records(), 0, Long.MAX_VALUE), DoneRecords.NONE,
+                    share.world(), batch, remainder);
+            return resumed.map(value -> value.resumed(plan, areBatchesWhole))
+                    .orElseGet(() -> new LoaderState(plan, areBatchesWhole, Map.of()));
         }
 
         /** Returns the bytes of the largest batch. Batches of records of different lengths may end early. */
@@ -514,16 +537,21 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         }
 
         private RecordLoader start(
-                Itinerary itinerary, long begin, RecordMemory ringMemory, long bufferBytes, long stride, int count) {
+                LoaderState state, Itinerary itinerary, long begin, RecordMemory ringMemory, long bufferBytes,
+                long stride, int count) {
             List<BatchBuffer> buffers = buffers(count, stride);
             BatchPlanner planner = new BatchPlanner(
-                    source, itinerary, batch, bufferBytes, ringMemory.bytes(), threads);
-            BatchRing ring = new BatchRing(planner, ringMemory, buffers, begin, closeTimeout);
+                    source, itinerary, bufferBytes, ringMemory.bytes(), threads);
+            Optional<WindowBlocks> blocks = WindowBlocks.of(
+                    order, source, ringMemory, memory, planner.longestTask() * threads);
+            blocks.ifPresent(ringMemory::closesToo);
+            BatchRing ring = new BatchRing(
+                    planner, ringMemory, buffers, position -> state.at(share.rank(), position), begin, closeTimeout);
             List<Thread> readers = new ArrayList<>(threads);
             for (int i = 0; i < threads; i++) {
                 readers.add(Thread.ofPlatform().daemon().name("gds4j-records-" + i).unstarted(
                         new BatchReader(
-                                ring, new RecordReads(source, ringMemory, policy, planner))));
+                                ring, new RecordReads(source, ringMemory, policy, planner, verified, blocks))));
             }
             RecordLoader loader = new RecordLoader(ring, List.copyOf(readers), itinerary);
             startAll(ring, readers);

@@ -13,12 +13,15 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Semaphore;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /** The open files of a data set and the memory that its batches share. */
@@ -35,6 +38,7 @@ final class RecordMemory implements AutoCloseable {
     private final MemoryAllocation memory;
     private boolean staged;
     private @Nullable CuFileBuffer registered;
+    private Runnable closing = () -> {};
 
     RecordMemory(
             CuFileDriver driver, RecordSource source, MemoryKind kind, int device, long bytes, OpenOption... options) {
@@ -57,6 +61,11 @@ final class RecordMemory implements AutoCloseable {
             System.getLogger("io.gds4j.dataset").log(
                     System.Logger.Level.DEBUG, "the memory of the batches is not registered", e);
         }
+    }
+
+    /** Closes blocks with this memory. */
+    void closesToo(WindowBlocks blocks) {
+        closing = blocks::close;
     }
 
     CuFileDriver driver() {
@@ -94,6 +103,35 @@ final class RecordMemory implements AutoCloseable {
         } finally {
             copies.release();
         }
+    }
+
+    /** Returns the CRC-32C of bytes, which come to the host in pieces if they lie in GPU memory. */
+    long crc32c(long offset, long length) {
+        CRC32C crc = new CRC32C();
+        Optional<MemorySegment> host = memory.range().segment();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment stage = arena.allocate(host.isPresent() ? 0 : Math.min(length, MOVED_BYTES));
+            for (long done = 0; done < length; done += MOVED_BYTES) {
+                long size = Math.min(length - done, MOVED_BYTES);
+                MemorySegment part = host.isPresent()
+                        ? host.get().asSlice(offset + done, size)
+                        : stage.asSlice(0, size);
+                if (host.isEmpty()) {
+                    driver.allocator().copyToHost(slice(offset + done, size), part);
+                }
+                crc.update(part.asByteBuffer());
+            }
+        }
+        return crc.getValue();
+    }
+
+    /** Copies the first bytes of a record, which are fewer if it is shorter. */
+    ByteBuffer head(MemoryRange record, int bytes) {
+        ByteBuffer head = ByteBuffer.allocate((int) Math.min(bytes, record.length())).order(ByteOrder.LITTLE_ENDIAN);
+        if (head.hasRemaining()) {
+            driver.allocator().copyToHost(record.slice(0, head.capacity()), MemorySegment.ofBuffer(head));
+        }
+        return head;
     }
 
     MemoryKind kind() {
@@ -168,6 +206,7 @@ final class RecordMemory implements AutoCloseable {
         if (buffer != null) {
             all.add(buffer::close);
         }
+        all.add(closing);
         all.add(memory::close);
         Closing.all(all, Runnable::run);
     }

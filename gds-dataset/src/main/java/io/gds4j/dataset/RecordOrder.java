@@ -25,8 +25,18 @@ public sealed interface RecordOrder {
     }
 
     /**
-     * Returns an order that disks like: consecutive records form blocks, the blocks come in random order, and the records of some
-     * neighbouring blocks are mixed. A window of one block keeps its records in sequence, and the loader reads them together.
+     * Returns an order that disks and servers like: consecutive records form blocks, and blocks come in random order, whichever shards
+     * they are of. Records of some neighbouring blocks, a window, are mixed: each is anywhere in the window with equal chances. Two
+     * neighbours in a file are fewer records apart than a window has, and a batch has records of as many places of the data set as the
+     * window has blocks. For shards of equal size, a block may be a shard.
+     *
+     * <p>
+     * The loader reads each block once, by long requests, if two windows fit into {@link RecordLoader.Builder#memory} and records have at
+     * most 512 KiB. A window of one block keeps its records in sequence.
+     *
+     * <p>
+     * Known elsewhere as the shuffle buffer of WebDataset and tf.data, or {@code py1b} of MosaicML's streaming. Unlike a buffer, it finds
+     * each position at once.
      *
      * @param seed any number; the same seed gives the same orders
      * @param blockRecords records of a block, 1 or more
@@ -112,6 +122,17 @@ public sealed interface RecordOrder {
             long place = place(inOrder, block, rest, shortAt);
             long number = Permutation.apply(place, blocks, key);
             return number * block + inOrder - begin(place, block, rest, shortAt);
+        }
+
+        /** Returns the block of a record. */
+        long block(long record, long records) {
+            return record / Math.min(blockRecords, records);
+        }
+
+        /** Returns the place of a block in the order of an epoch, counted in blocks. */
+        long place(long block, long records, long epoch) {
+            return Permutation.invert(
+                    block, (records - 1) / Math.min(blockRecords, records) + 1, Permutation.key(seed, epoch));
         }
 
         /** Returns the place, among the blocks in their order, of the block that has an index. */

@@ -10,6 +10,7 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,16 +27,26 @@ final class RecordReads implements AutoCloseable {
     private final RecordMemory memory;
     private final ErrorPolicy policy;
     private final BatchPlanner planner;
+    private final boolean verified;
+    private final Optional<WindowBlocks> blocks;
     private final List<CuFileBatch.Request> requests = new ArrayList<>();
     private @Nullable MemoryAllocation stage;
     private @Nullable CuFileBatch batch;
 
-    /** @param planner is told whether reads wait for a disk */
-    RecordReads(RecordSource source, RecordMemory memory, ErrorPolicy policy, BatchPlanner planner) {
+    /**
+     * @param planner is told whether reads wait for a disk
+     * @param verified whether records are compared with their checksums
+     * @param blocks where records of a window come from; empty to read each by itself
+     */
+    RecordReads(
+            RecordSource source, RecordMemory memory, ErrorPolicy policy, BatchPlanner planner, boolean verified,
+            Optional<WindowBlocks> blocks) {
         this.source = source;
         this.memory = memory;
         this.policy = policy;
         this.planner = planner;
+        this.verified = verified;
+        this.blocks = blocks;
     }
 
     /** Reads the runs of a task. Bad records fail, or are marked, as the policy says. */
@@ -43,18 +54,38 @@ final class RecordReads implements AutoCloseable {
         int run = buffer.taskFirst[task];
         int end = buffer.taskFirst[task + 1];
         boolean waits = waitsForDisk(buffer, run) || waitsForDisk(buffer, end - 1);
-        if (end - run == 1) {
+        boolean single = end - run == 1;
+        if (single) {
             planner.setDiskSlow(waits);
-        } else if (!waits && memory.isStaged()) {
-            run = readStaged(buffer, run, end);
-        } else if (!waits && memory.kind().isHost()) {
-            run = readOneByOne(buffer, run, end, memory.target(), 0);
+        }
+        if (!waits && !single || blocks.isPresent()) {
+            run = readThroughHost(buffer, run, end, waits);
         }
         if (end - run >= MIN_ENTRIES) {
             run = readTogether(buffer, run, end);
         }
         for (; run < end; run++) {
             readRun(buffer, run);
+        }
+        if (verified) {
+            verify(buffer, task);
+        }
+    }
+
+    /** Compares the records of a task with their checksums. */
+    private void verify(BatchBuffer buffer, int task) {
+        int end = buffer.runFirst[buffer.taskFirst[task + 1]];
+        for (int i = buffer.runFirst[buffer.taskFirst[task]]; i < end; i++) {
+            long record = buffer.records[i];
+            long expected = source.crc32c(record);
+            if (expected >= 0 && !buffer.bad[i]) {
+                long size = buffer.offsets[i + 1] - buffer.offsets[i];
+                long found = memory.crc32c(buffer.base + buffer.offsets[i], size);
+                if (found != expected) {
+                    leaveOut(buffer, i, RecordException.damaged(record, source.files().get(source.file(record)),
+                            source.fileOffset(record), size, found, expected));
+                }
+            }
         }
     }
 
@@ -67,8 +98,15 @@ final class RecordReads implements AutoCloseable {
         }
     }
 
-    /** Reads runs into pinned memory, and copies them at once. Returns the first that is not read, as {@link #readOneByOne}. */
-    private int readStaged(BatchBuffer buffer, int first, int end) {
+    /** Reads runs into host memory: that of the ring, or pinned memory that is copied at once. Returns the first that is not read. */
+    private int readThroughHost(BatchBuffer buffer, int first, int end, boolean waits) {
+        if (memory.kind().isHost()) {
+            return readOneByOne(buffer, first, end, waits, memory.target(), 0);
+        }
+        long start = buffer.runStart(first);
+        if (!memory.isStaged() || buffer.runStart(end - 1) + buffer.runBytes(end - 1) - start > planner.longestTask()) {
+            return first;
+        }
         MemoryAllocator allocator = memory.driver().allocator();
         MemoryAllocation staging = stage;
         if (staging == null) {
@@ -77,8 +115,7 @@ final class RecordReads implements AutoCloseable {
                     planner.longestTask());
             stage = staging;
         }
-        long start = buffer.runStart(first);
-        int run = readOneByOne(buffer, first, end, staging, start);
+        int run = readOneByOne(buffer, first, end, waits, staging, start);
         if (run > first) {
             long bytes = buffer.runStart(run - 1) + buffer.runBytes(run - 1) - start;
             memory.copyIn(staging.range().slice(0, bytes), start);
@@ -87,16 +124,34 @@ final class RecordReads implements AutoCloseable {
     }
 
     /**
-     * Reads runs one by one. Stops at a failed read.
+     * Reads runs one by one, from their blocks if there are any. Stops at a failed read, and at one by itself that would wait for a disk.
      *
      * @param start what offset 0 of the memory is in the ring
      */
-    private int readOneByOne(BatchBuffer buffer, int first, int end, IoMemory to, long start) {
+    private int readOneByOne(BatchBuffer buffer, int first, int end, boolean waits, IoMemory to, long start) {
+        long epoch = planner.itinerary().epoch(buffer.position);
         int run = first;
-        while (run < end && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
+        while (run < end && (isInBlock(buffer, run, epoch, waits, to, start)
+                || !waits && succeeds(buffer, run, to, buffer.runStart(run) - start))) {
             run++;
         }
         return run;
+    }
+
+    /** Copies a run from the blocks of its records; false if it has to be read by itself. */
+    private boolean isInBlock(BatchBuffer buffer, int run, long epoch, boolean waits, IoMemory to, long start) {
+        if (blocks.isEmpty()) {
+            return false;
+        }
+        for (int i = buffer.runFirst[run]; i < buffer.runFirst[run + 1]; i++) {
+            long length = buffer.offsets[i + 1] - buffer.offsets[i];
+            if (!WindowBlocks.serves(waits, length)
+                    || !blocks.get().read(buffer.records[i], epoch, length, to.range(),
+                            buffer.base + buffer.offsets[i] - start)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Submits runs as a batch. Returns the first if that or one of them fails, so that all are read again one by one, to find it. */
@@ -170,6 +225,10 @@ final class RecordReads implements AutoCloseable {
             }
             failure = RecordException.failed(record, source.files().get(fileIndex), fileOffset, size, e);
         }
+        leaveOut(buffer, index, failure);
+    }
+
+    private void leaveOut(BatchBuffer buffer, int index, RecordException failure) {
         if (policy == ErrorPolicy.STOP) {
             throw failure;
         }

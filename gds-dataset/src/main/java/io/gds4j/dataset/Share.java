@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileException;
 
 /**
  * Which part of every epoch this process reads: part {@code rank} of {@code world} consecutive parts of the epoch's order.
+ * Known elsewhere as DistributedSampler (PyTorch).
  *
  * @param rank number of this process, 0 to {@code world - 1}
  * @param world number of processes, 1 or more

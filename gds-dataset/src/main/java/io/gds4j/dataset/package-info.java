@@ -9,4 +9,5 @@ package io.gds4j.dataset;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
+//   LoaderStateTest: DoneRecords, LeftRecords, LoaderStateText, RecordPlan
 //   RecordLoaderTest: BatchBuffer, BatchPlanner, BatchRing, RecordMemory, RecordReads

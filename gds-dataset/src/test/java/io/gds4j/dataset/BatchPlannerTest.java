@@ -62,9 +62,8 @@ class BatchPlannerTest {
 
     private static BatchPlanner planner(RecordSource source, long bufferBytes, long bytes, int readers) {
         int batch = (int) source.records();
-        return new BatchPlanner(
-                source, new Itinerary(RecordOrder.sequential(), batch, Share.WHOLE, Remainder.KEEP, batch, 1), batch,
-                bufferBytes, bytes, readers);
+        RecordPlan plan = new RecordPlan(RecordOrder.sequential(), batch, DoneRecords.NONE, 1, batch, Remainder.KEEP);
+        return new BatchPlanner(source, plan.itinerary(0, 1), bufferBytes, bytes, readers);
     }
 
     /** Returns the reads of the first batch as {@code file:offset+length@place}; tasks end with {@code /}. */

@@ -3,6 +3,7 @@ package io.gds4j.dataset;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.error.CuFileException;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -15,14 +16,15 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ItineraryTest {
     private static Itinerary itinerary(long records, int rank, int world, Remainder rest, int batch, long epochs) {
-        return new Itinerary(RecordOrder.sequential(), records, new Share(rank, world), rest, batch, epochs);
+        return new RecordPlan(RecordOrder.sequential(), records, DoneRecords.NONE, world, batch, rest)
+                .itinerary(rank, epochs);
     }
 
     /** Returns the batches of a rank, each as its records: epochs end with {@code /}. */
-    private static String batches(Itinerary way, int batch) {
+    private static String batches(Itinerary way) {
         StringBuilder text = new StringBuilder();
         for (long at = 0; at < way.end();) {
-            int count = way.batchAt(at, batch);
+            int count = way.batchAt(at);
             long[] numbers = new long[count];
             way.records(at, count, numbers);
             List<String> records = new ArrayList<>();
@@ -67,7 +69,7 @@ class ItineraryTest {
             long records, int rank, int world, Remainder rest, int batch, long epochs, String batches) {
         Itinerary way = itinerary(records, rank, world, rest, batch, epochs);
 
-        assertThat(batches(way, batch)).isEqualTo(batches);
+        assertThat(batches(way)).isEqualTo(batches);
         assertThat(way.end()).isEqualTo(way.perEpoch() * epochs);
     }
 
@@ -76,7 +78,7 @@ class ItineraryTest {
     @EnumSource
     void eachEpochHasItsOrder(Remainder rest) {
         RecordOrder order = RecordOrder.shuffled(42);
-        Itinerary way = new Itinerary(order, 12, new Share(1, 2), rest, 3, 3);
+        Itinerary way = new RecordPlan(order, 12, DoneRecords.NONE, 2, 3, rest).itinerary(1, 3);
 
         for (long position = 0; position < way.end(); position++) {
             assertThat(way.record(position)).isEqualTo(order.recordAt(6 + position % 6, 12, position / 6));
@@ -91,14 +93,14 @@ class ItineraryTest {
                 .isEqualTo(Long.MAX_VALUE / 10 * 10);
         assertThat(itinerary(0, 0, 1, Remainder.KEEP, 4, Long.MAX_VALUE).end()).isZero();
         Itinerary way = itinerary(10, 0, 1, Remainder.KEEP, 4, Long.MAX_VALUE);
-        assertThat(way.batchAt(Long.MAX_VALUE - 1, 4)).as("before the largest position").isEqualTo(1);
+        assertThat(way.batchAt(Long.MAX_VALUE - 1)).as("before the largest position").isEqualTo(1);
     }
 
     @Test
     void paddedSharesThatOverflowAreRefused() {
         assertThatThrownBy(() -> itinerary(Long.MAX_VALUE, 0, 1, Remainder.PAD, 1 << 30, 1))
-                .isInstanceOf(ArithmeticException.class);
+                .isInstanceOf(CuFileException.class).hasMessageContaining("exceed 2^63");
         assertThatThrownBy(() -> itinerary(Long.MAX_VALUE - 1, 1, 2, Remainder.PAD, 1 << 30, 1))
-                .isInstanceOf(ArithmeticException.class);
+                .isInstanceOf(CuFileException.class).hasMessageContaining("exceed 2^63");
     }
 }

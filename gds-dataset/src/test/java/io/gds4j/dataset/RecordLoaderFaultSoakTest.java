@@ -117,7 +117,11 @@ class RecordLoaderFaultSoakTest {
         }
         boolean closes = random.nextInt(4) == 0;
         ErrorPolicy policy = random.nextBoolean() ? ErrorPolicy.SKIP : ErrorPolicy.STOP;
-        RecordOrder order = random.nextBoolean() ? RecordOrder.sequential() : RecordOrder.shuffled(random.nextLong());
+        RecordOrder order = switch (random.nextInt(3)) {
+            case 0 -> RecordOrder.sequential();
+            case 1 -> RecordOrder.shuffled(random.nextLong());
+            default -> RecordOrder.shuffledBlocks(random.nextLong(), 1 + random.nextInt(30), 1 + random.nextInt(4));
+        };
         int epochs = 1 + random.nextInt(3);
         List<Consumer> consumers = new ArrayList<>();
         long skipped;
@@ -268,7 +272,7 @@ class RecordLoaderFaultSoakTest {
         }
 
         private void check(RecordBatch batch) {
-            positions.add(batch.position());
+            positions.add(batch.state().position(0));
             records += batch.count();
             byte[] bytes = bytes(batch.memory());
             long at = 0;

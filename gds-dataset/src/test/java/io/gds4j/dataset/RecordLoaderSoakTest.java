@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -65,21 +66,23 @@ class RecordLoaderSoakTest {
             default -> RecordOrder.shuffledBlocks(random.nextLong(), 1 + random.nextInt(30), 1 + random.nextInt(4));
         };
         int epochs = 1 + random.nextInt(3);
+        int batch = 1 + random.nextInt(60);
         long resumed = random.nextInt(records * epochs + 1);
         List<Long> expected = LongStream.range(resumed, (long) records * epochs)
                 .map(position -> order.recordAt(position % records, records, position / records)).boxed().toList();
+        LoaderState state = new LoaderState(
+                new RecordPlan(order, records, DoneRecords.NONE, 1, batch, Remainder.KEEP), true, Map.of(0, resumed));
         FakeGpu gpu = FakeGpu.builder().bytesPerDevice(GPU_BYTES).seed(random.nextLong()).build();
-        int batch = 1 + random.nextInt(60);
         int readers = 1 + random.nextInt(6);
         long bound = PAGE * (2 + random.nextInt(6));
         try (CuFileDriver driver = gpu.openDriver();
                 FakeStream queue = gpu.newStream();
                 CuFileStream stream = driver.stream(queue.address(), Set.of());
                 RecordLoader loader = RecordLoader.builder(driver, source, batch).order(order).epochs(epochs)
-                        .resumeAt(resumed).readers(readers).memory(bound).open()) {
+                        .resume(state).readers(readers).memory(bound).open()) {
             assertThat(consume(driver, loader, queue, stream, random)).isEqualTo(expected);
             driver.allocator().usage().forEach((kind, use) -> assertThat(use.peakBytes()).as("%s", kind)
-                    .isLessThanOrEqualTo(kind.isCuda() ? bound : PAGE * readers + PAGE));
+                    .isLessThanOrEqualTo(kind.isCuda() ? bound : PAGE * readers + PAGE + bound));
         }
         assertThat(gpu.availableBytes(0)).isEqualTo(GPU_BYTES);
         gpu.verify();

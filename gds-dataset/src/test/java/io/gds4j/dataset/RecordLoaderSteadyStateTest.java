@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A warm loader allocates nothing for each record. */
+@Tag("slow")
 class RecordLoaderSteadyStateTest {
     private static final int BATCH = 10_000;
 

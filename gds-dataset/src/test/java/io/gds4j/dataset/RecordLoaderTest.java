@@ -25,6 +25,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.Random;
@@ -36,11 +37,13 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("slow")
 @Timeout(60)
 class RecordLoaderTest {
     private static final int RECORDS = 103;
@@ -66,6 +69,17 @@ class RecordLoaderTest {
     private RecordLoader.Builder loader(int batch) {
         return RecordLoader.builder(gds.driver(), source, batch).target(MemoryKind.HOST, 0).readers(3)
                 .memory(1 << 20);
+    }
+
+    /** Returns the state of a rank at a position. */
+    private static LoaderState at(RecordOrder order, Share share, int batch, long position) {
+        return new LoaderState(
+                new RecordPlan(order, RECORDS, DoneRecords.NONE, share.world(), batch, Remainder.KEEP), true,
+                Map.of(share.rank(), position));
+    }
+
+    private RecordLoader.Builder resumed(int batch, long position) {
+        return loader(batch).resume(at(RecordOrder.sequential(), Share.WHOLE, batch, position));
     }
 
     private List<Long> all(RecordLoader.Builder builder) {
@@ -102,7 +116,7 @@ class RecordLoaderTest {
 
     @Test
     void segmentsAreTheRecordsOfABatch() {
-        try (RecordLoader loader = loader(10).resumeAt(20).open();
+        try (RecordLoader loader = resumed(10, 20).open();
                 RecordBatch batch = loader.next()) {
             for (int i = 0; i < batch.count(); i++) {
                 MemorySegment record = batch.segment(i);
@@ -147,8 +161,8 @@ class RecordLoaderTest {
                 assertThat(batches.mapToInt(RecordBatch::count).limit(5).sum()).isEqualTo(50);
             }
             assertThat(seen).hasSizeGreaterThanOrEqualTo(5).allSatisfy(RecordLoaderTest::isClosed);
-            long before = loader.position();
-            assertThat(loader.batches().mapToLong(RecordBatch::count).sum()).isEqualTo(RECORDS - before);
+            long left = loader.recordsLeft();
+            assertThat(loader.batches().mapToLong(RecordBatch::count).sum()).isEqualTo(left).isLessThan(RECORDS);
             assertThat(loader.batches()).isEmpty();
             assertThat(loader.iterator()).isExhausted();
         }
@@ -211,9 +225,11 @@ class RecordLoaderTest {
     @Test
     void resumesAtEveryPosition() {
         for (RecordOrder order : List.of(RecordOrder.shuffled(4), RecordOrder.shuffledBlocks(4, 9, 2))) {
-            List<Long> whole = all(loader(16).order(order).epochs(2).share(new Share(1, 4)));
+            Share share = new Share(1, 4);
+            List<Long> whole = all(loader(16).order(order).epochs(2).share(share));
             for (int position = 0; position <= whole.size(); position++) {
-                assertThat(all(loader(16).order(order).epochs(2).share(new Share(1, 4)).resumeAt(position)))
+                LoaderState state = at(order, share, 16, position);
+                assertThat(all(loader(16).order(order).epochs(2).share(share).resume(state)))
                         .isEqualTo(whole.subList(position, whole.size()));
             }
         }
@@ -225,7 +241,7 @@ class RecordLoaderTest {
         Gate gate = gds.faults().on(Call.READ).file(first).nth(3).holds();
         try (RecordLoader loader = loader(30).readers(1).epochs(2).open()) {
             gate.awaitArrival();
-            assertThat(loader.position()).isZero();
+            assertThat(loader.recordsLeft()).isEqualTo(2 * RECORDS);
             gate.open();
             assertThat(TestRecords.all(gds.driver(), loader)).hasSize(2 * RECORDS);
         }
@@ -252,23 +268,51 @@ class RecordLoaderTest {
         assertThat(all(loader(16).order(order).epochs(2).firstEpoch(1).share(share)))
                 .isEqualTo(whole.subList(epoch, 2 * epoch));
         // the later start counts
-        assertThat(all(loader(16).order(order).epochs(3).firstEpoch(1).resumeAt(epoch + 7).share(share)))
+        assertThat(all(loader(16).order(order).epochs(3).firstEpoch(1).share(share)
+                .resume(at(order, share, 16, epoch + 7))))
                 .isEqualTo(whole.subList(epoch + 7, whole.size()));
-        assertThat(all(loader(16).order(order).epochs(3).firstEpoch(2).resumeAt(7).share(share)))
+        assertThat(all(loader(16).order(order).epochs(3).firstEpoch(2).share(share)
+                .resume(at(order, share, 16, 7))))
                 .isEqualTo(whole.subList(2 * epoch, whole.size()));
         assertThatThrownBy(() -> loader(16).firstEpoch(2).open())
-                .hasMessageContaining("position is 206, allowed: 0 to 103");
+                .hasMessageContaining("the loader begins in epoch 2, allowed: before the end of epoch 0, its last one");
     }
 
     @Test
-    void positionOfABatchContinuesBehindIt() {
-        long position;
-        try (RecordLoader loader = loader(40).open(); RecordBatch batch = loader.next()) {
-            assertThat(batch.position()).isZero();
-            position = batch.nextPosition();
-            assertThat(loader.position()).isEqualTo(position);
+    void stateOfABatchContinuesBehindIt() {
+        LoaderState state;
+        try (RecordLoader loader = loader(40).open()) {
+            RecordBatch batch = loader.next();
+            assertThat(loader.state()).isEqualTo(batch.state());
+            batch.close();
+            state = batch.state();
+            loader.next().close();
+            assertThat(loader.state()).isNotEqualTo(state);
         }
-        assertThat(all(loader(40).resumeAt(position))).isEqualTo(upTo(RECORDS).subList(40, RECORDS));
+        assertThat(all(loader(40).resume(state))).isEqualTo(upTo(RECORDS).subList(40, RECORDS));
+    }
+
+    @Test
+    void otherNumberOfRanksReadsWhatIsLeft() {
+        RecordOrder order = RecordOrder.shuffled(3);
+        List<Long> seen = new ArrayList<>();
+        List<LoaderState> states = new ArrayList<>();
+        for (int rank = 0; rank < 4; rank++) {
+            try (RecordLoader loader = loader(5).order(order).epochs(2).share(new Share(rank, 4)).open()) {
+                for (int batches = 0; batches < 2 + rank; batches++) {
+                    seen.addAll(TestRecords.close(gds.driver(), loader.next()));
+                }
+                states.add(LoaderState.parse(loader.state().json()));
+            }
+        }
+        LoaderState merged = LoaderState.merge(states);
+        for (int rank = 0; rank < 3; rank++) {
+            seen.addAll(all(loader(7).order(order).epochs(1).share(new Share(rank, 3)).readers(1).resume(merged)));
+        }
+        assertThat(seen).containsExactlyInAnyOrderElementsOf(upTo(RECORDS));
+        assertThatThrownBy(() -> loader(7).order(order).share(new Share(0, 3))
+                .resume(LoaderState.merge(states.subList(1, 3))).open()).hasMessageContaining(
+                        "the state knows 2 of 4 ranks, and these had different numbers of batches: merge the states");
     }
 
     @Test
@@ -407,11 +451,11 @@ class RecordLoaderTest {
     @Test
     void recordsOfAFileThatShrinksAreNamed() throws IOException {
         byte[] bytes = Files.readAllBytes(second);
-        try (RecordLoader loader = loader(30).resumeAt(60).epochs(2).order(new RecordOrder.Sequential()).open()) {
+        try (RecordLoader loader = resumed(30, 60).epochs(2).open()) {
             assertThat(TestRecords.close(gds.driver(), loader.next())).startsWith(60L);
         }
         Files.write(second, Arrays.copyOf(bytes, 10 + 24 * 5 + 7));
-        try (RecordLoader loader = loader(30).resumeAt(60).open()) {
+        try (RecordLoader loader = resumed(30, 60).open()) {
             assertThatThrownBy(loader::next).isInstanceOfSatisfying(RecordException.class, e -> {
                 assertThat(e.record()).isEqualTo(65);
                 assertThat(e.bytesTransferred()).isEqualTo(7);
@@ -451,8 +495,8 @@ class RecordLoaderTest {
 
     @Test
     void positionBehindTheEndIsRefused() {
-        assertThatThrownBy(() -> loader(10).resumeAt(RECORDS + 1).open())
-                .hasMessageContaining("position is 104, allowed: 0 to 103");
+        assertThatThrownBy(() -> resumed(10, RECORDS + 1).open())
+                .hasMessageContaining("the loader begins in epoch 1, allowed: before the end of epoch 0, its last one");
         assertThatThrownBy(() -> new Share(2, 2)).hasMessageContaining("rank is 2 of 2, allowed: 0 to 1");
         assertThatThrownBy(() -> loader(0)).hasMessageContaining("batch is 0, allowed: 1 to");
     }

@@ -139,6 +139,26 @@ class RecordOrderTest {
         }
     }
 
+    @Test
+    void windowBoundsHowFarNeighboursAreAndBatchesHaveRecordsOfItsBlocks() {
+        int block = 64;
+        int window = 8;
+        RecordOrder order = RecordOrder.shuffledBlocks(SEED, block, window);
+        long[] epoch = epoch(order, block * window * 100, 0);
+        long[] indexOf = new long[epoch.length];
+        double blocks = 0;
+        for (int batch = 0; batch < epoch.length; batch += block) {
+            blocks += Arrays.stream(epoch, batch, batch + block).map(record -> record / block).distinct().count();
+        }
+        for (int i = 0; i < epoch.length; i++) {
+            indexOf[(int) epoch[i]] = i;
+        }
+        long furthest = LongStream.range(1, epoch.length).filter(i -> i % block != 0)
+                .map(i -> Math.abs(indexOf[(int) i] - indexOf[(int) i - 1])).max().orElseThrow();
+        assertThat(furthest).as("seed %d", SEED).isBetween(block * window * 3L / 4, (long) block * window - 1);
+        assertThat(blocks / (window * 100)).as("blocks of a batch, seed %d", SEED).isGreaterThan(window * 0.97);
+    }
+
     @ParameterizedTest
     @CsvSource({"0, 1", "1, 0", "-1, 1", "1, -1"})
     void emptyBlocksAreRefused(long block, long window) {

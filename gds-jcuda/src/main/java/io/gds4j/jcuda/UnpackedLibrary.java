@@ -13,7 +13,8 @@ import java.util.Set;
 
 /**
  * A library from a jar in a new folder with an unguessable name, which only this user may access: no other user can put a file there
- * or see one half written. Closing removes folder and file; a library that is loaded stays loaded.
+ * or see one half written. Folders above it are as they are: volumes of pods and of job schedulers let others rename, though no others are
+ * there. Closing removes folder and file; a library that is loaded stays loaded.
  */
 final class UnpackedLibrary implements AutoCloseable {
     private final Path folder;

@@ -19,10 +19,12 @@ import java.util.List;
 import java.util.stream.Stream;
 import jcuda.JCudaVersion;
 import jcuda.LibUtils;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** gds4j unpacks JCuda's library to a private folder, and loads it from there or refuses it with one line. */
+@Tag("slow")
 class JCudaNativesTest {
     private static final ClassLoader CLASSES = JCudaNativesTest.class.getClassLoader();
 

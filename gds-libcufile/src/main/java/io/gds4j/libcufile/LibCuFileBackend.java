@@ -1,22 +1,31 @@
 package io.gds4j.libcufile;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.lifecycle.DriverUses;
+import io.gds4j.engine.memory.NativeMemoryAllocator;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.Operation;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
 import io.gds4j.libcufile.guard.VectorTransfers;
 import io.gds4j.libcufile.process.LibraryProcess;
+import io.gds4j.libcufile.process.LibrarySettings;
 import io.gds4j.libcufile.process.OpenLibrary;
-import io.gds4j.libcufile.stream.SessionStreams;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
@@ -32,8 +41,19 @@ import java.util.Optional;
  * Every backend has its own session, but the process has one library: limits and parameters apply to all sessions.
  * Statistics are those of the session; gds4j counts them.
  */
-final class LibCuFileBackend extends LibraryDriver {
+final class LibCuFileBackend implements CuFileBackend {
     static final String NAME = "libcufile";
+
+    private final LibraryProcess process;
+    private final CuFileConfig config;
+    private final DirectStorageProbe storage;
+    private final Posix posix;
+    private final CudaAvailability cuda;
+    private final NativeMemoryAllocator allocator;
+    private final CuFileCounters statistics;
+    private final PathCounters pathBytes = new PathCounters();
+    private final DriverUses<LibCuFileSession> uses = new DriverUses<>(new Sessions());
+    private final LibraryControls controls;
 
     /**
      * @param directOnly the library must refuse what it cannot serve directly, because another backend serves that
@@ -46,7 +66,14 @@ final class LibCuFileBackend extends LibraryDriver {
             DirectStorageProbe storage,
             Posix posix,
             CudaAvailability cuda) {
-        super(process, config, directOnly, storage, posix, cuda);
+        this.process = process;
+        this.config = config;
+        this.storage = storage;
+        this.posix = posix;
+        this.cuda = cuda;
+        this.allocator = new NativeMemoryAllocator(posix, cuda);
+        this.statistics = new CuFileCounters(cuda);
+        this.controls = new LibraryControls(uses, statistics, pathBytes, process, config, directOnly, cuda);
     }
 
     @Override
@@ -54,11 +81,74 @@ final class LibCuFileBackend extends LibraryDriver {
         return NAME;
     }
 
+    @Override
+    public MemoryAllocator allocator() {
+        return allocator;
+    }
+
+    @Override
+    public DriverControls controls() {
+        return controls;
+    }
+
+    @Override
+    public void driverOpen() {
+        uses.open();
+    }
+
+    @Override
+    public void driverClose() {
+        uses.close();
+    }
+
+    @Override
+    public long useCount() {
+        return uses.count();
+    }
+
+    private final class Sessions implements DriverUses.Sessions<LibCuFileSession> {
+        @Override
+        public LibCuFileSession open() {
+            LibrarySettings settings = controls.settings();
+            LibCuFileSession open = new LibCuFileSession(
+                    process, settings, config, storage, posix, contexts(), pathBytes, statistics);
+            controls.opened(settings);
+            allocator.open();
+            return open;
+        }
+
+        private CudaContexts contexts() {
+            return switch (cuda) {
+                case CudaAvailability.Available available -> available.contexts();
+                case CudaAvailability.Unavailable none ->
+                    throw CuFileException.of(
+                            CuFileError.DRIVER_NOT_INITIALIZED,
+                            "cuFileDriverOpen",
+                            "libcufile needs a GPU: %s (%s)".formatted(none.reason(), none.remedy()));
+            };
+        }
+
+        @Override
+        public void end(LibCuFileSession last) {
+            try {
+                last.close();
+            } finally {
+                allocator.close();
+                statistics.close();
+            }
+        }
+
+        @Override
+        public CuFileException closed(String function) {
+            return OpenLibrary.closed(function);
+        }
+    }
+
     // ---- handles, buffers, synchronous I/O
 
     @Override
     public BackendFile handleRegister(FileSource source) {
-        LibCuFileSession open = openImplicitly();
+        LibCuFileSession open = uses.openImplicitly();
         boolean succeeded = false;
         try {
             BackendFile file = open.register(source);
@@ -72,7 +162,7 @@ final class LibCuFileBackend extends LibraryDriver {
     @Override
     public void handleDeregister(BackendFile file) {
         if (file instanceof LibraryFile own) {
-            LibCuFileSession open = session();
+            LibCuFileSession open = uses.session();
             if (open != null && own.isOf(open)) {
                 open.deregister(own);
                 statistics.handleDeregistered();
@@ -82,13 +172,13 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public void bufRegister(MemoryRange range, int flags) {
-        LibCuFileSession open = openImplicitly();
+        LibCuFileSession open = uses.openImplicitly();
         registerCounted(range, () -> open.register(range, flags));
     }
 
     @Override
     public void bufRegisterNow(MemoryRange range, int flags) {
-        LibCuFileSession open = openImplicitly();
+        LibCuFileSession open = uses.openImplicitly();
         registerCounted(range, () -> open.registerNow(range, flags));
     }
 
@@ -104,7 +194,7 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public void bufDeregister(MemoryRange range) {
-        LibCuFileSession open = session();
+        LibCuFileSession open = uses.session();
         if (open == null) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
@@ -119,60 +209,59 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        return transfer("cuFileRead", false, file, base, size, fileOffset, bufferOffset);
+        return transfer(Operation.READ, file, base, size, fileOffset, bufferOffset);
     }
 
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        return transfer("cuFileWrite", true, file, base, size, fileOffset, bufferOffset);
+        return transfer(Operation.WRITE, file, base, size, fileOffset, bufferOffset);
     }
 
     /** Stages what GPUs receive in memory of the first of them, so that the library reads directly. */
     @Override
     public MemoryAllocation stage(MemoryRange destination, long bytes) {
         return destination.kind().isCuda()
-                ? current("cuFileRead").stages().take(destination.device())
-                : super.stage(destination, bytes);
+                ? uses.current("cuFileRead").stages().take(destination.device())
+                : CuFileBackend.super.stage(destination, bytes);
     }
 
     private long transfer(
-            String function,
-            boolean write,
+            Operation operation,
             BackendFile file,
             MemoryRange base,
             long size,
             long fileOffset,
             long bufferOffset) {
-        long begun = statistics.begin(write, base);
+        long begun = statistics.begin(operation, base);
         if (begun == 0) {
-            return move(function, write, file, base, size, fileOffset, bufferOffset);
+            return move(operation, file, base, size, fileOffset, bufferOffset);
         }
         boolean succeeded = false;
         long moved = 0;
         try {
-            moved = move(function, write, file, base, size, fileOffset, bufferOffset);
+            moved = move(operation, file, base, size, fileOffset, bufferOffset);
             succeeded = true;
             return moved;
         } finally {
             statistics.end(
-                    begun, LibraryFile.pathOf(file), write, base, size, fileOffset, bufferOffset, succeeded, moved);
+                    begun, LibraryFile.pathOf(file), operation, base, size, fileOffset, bufferOffset, succeeded, moved);
         }
     }
 
     private long move(
-            String function,
-            boolean write,
+            Operation operation,
             BackendFile file,
             MemoryRange base,
             long size,
             long fileOffset,
             long bufferOffset) {
-        LibCuFileSession open = current(function);
+        String function = operation.function();
+        LibCuFileSession open = uses.current(function);
         LibraryFile own = enter(function, open, file);
         try {
             // The library fails with EPERM, EIO or 5030 for such numbers, and with EIO against the access mode.
-            TransferArguments.check(function, own, base, size, fileOffset, bufferOffset, write);
-            return size == 0 ? 0 : open.transfer(own, write, base, size, fileOffset, bufferOffset);
+            TransferArguments.check(function, own, base, size, fileOffset, bufferOffset, operation.isWrite());
+            return size == 0 ? 0 : open.transfer(own, operation, base, size, fileOffset, bufferOffset);
         } finally {
             own.exit();
         }
@@ -183,7 +272,7 @@ final class LibCuFileBackend extends LibraryDriver {
         LibraryFile own = open.own(function, file);
         if (!own.enter()) {
             // The driver may have closed since the caller looked.
-            throw session() == open ? own.refused(function) : OpenLibrary.closed(function);
+            throw uses.session() == open ? own.refused(function) : OpenLibrary.closed(function);
         }
         return own;
     }
@@ -192,28 +281,28 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public BackendBatch batchIoSetUp(int capacity) {
-        return current("cuFileBatchIOSetUp").batches().setUp(capacity);
+        return uses.current("cuFileBatchIOSetUp").batches().setUp(capacity);
     }
 
     @Override
     public void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
-        current("cuFileBatchIOSubmit").batches().submit(batch, requests, flags);
+        uses.current("cuFileBatchIOSubmit").batches().submit(batch, requests, flags);
     }
 
     @Override
     public List<BatchEvent> batchIoGetStatus(
             BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
-        return current("cuFileBatchIOGetStatus").batches().await(batch, minimum, maximum, timeout);
+        return uses.current("cuFileBatchIOGetStatus").batches().await(batch, minimum, maximum, timeout);
     }
 
     @Override
     public void batchIoCancel(BackendBatch batch) {
-        current("cuFileBatchIOCancel").batches().cancel(batch);
+        uses.current("cuFileBatchIOCancel").batches().cancel(batch);
     }
 
     @Override
     public void batchIoDestroy(BackendBatch batch) {
-        LibCuFileSession open = session();
+        LibCuFileSession open = uses.session();
         if (open != null) {
             open.batches().destroy(batch);
         }
@@ -223,21 +312,21 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public void readAsync(StreamRequest request) {
-        queue(false, request);
+        queue(Operation.STREAM_READ, request);
     }
 
     @Override
     public void writeAsync(StreamRequest request) {
-        queue(true, request);
+        queue(Operation.STREAM_WRITE, request);
     }
 
-    private void queue(boolean write, StreamRequest request) {
-        String function = SessionStreams.function(write);
-        LibCuFileSession open = current(function);
+    private void queue(Operation operation, StreamRequest request) {
+        String function = operation.function();
+        LibCuFileSession open = uses.current(function);
         LibraryFile own = enter(function, open, request.file());
         try {
-            TransferArguments.checkAccessMode(function, own, -1, -1, write);
-            open.streams().submit(own, write, request);
+            TransferArguments.checkAccessMode(function, own, -1, -1, operation.isWrite());
+            open.streams().submit(own, operation, request);
         } finally {
             own.exit();
         }
@@ -245,12 +334,13 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public void streamRegister(long stream, int flags) {
-        run("cuFileStreamRegister", open -> open.streams().register(stream, flags));
+        LibCuFileSession open = uses.current("cuFileStreamRegister");
+        open.openLibrary().runWhileAlive("cuFileStreamRegister", () -> open.streams().register(stream, flags));
     }
 
     @Override
     public void streamDeregister(long stream) {
-        LibCuFileSession open = current("cuFileStreamDeregister");
+        LibCuFileSession open = uses.current("cuFileStreamDeregister");
         open.openLibrary().ifAlive(() -> open.streams().deregister(stream));
     }
 
@@ -258,25 +348,25 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return transferVector("cuFileReadv", false, file, ranges, fileOffset, flags);
+        return transferVector(Operation.VECTOR_READ, file, ranges, fileOffset, flags);
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return transferVector("cuFileWritev", true, file, ranges, fileOffset, flags);
+        return transferVector(Operation.VECTOR_WRITE, file, ranges, fileOffset, flags);
     }
 
     @Override
     public long transfer(BatchRequest request) {
-        String function = request.write() ? "cuFileWritev" : "cuFileReadv";
+        Operation operation = request.write() ? Operation.VECTOR_WRITE : Operation.VECTOR_READ;
+        String function = operation.function();
         List<MemoryRange> vector = vector(function, request);
         if (vector.isEmpty()) {
-            return super.transfer(request);
+            return CuFileBackend.super.transfer(request);
         }
-        LibraryFile file = current(function).own(function, request.file());
+        LibraryFile file = uses.current(function).own(function, request.file());
         try {
-            long moved =
-                    transferVector(function, request.write(), request.file(), vector, request.fileOffset(), 0);
+            long moved = transferVector(operation, request.file(), vector, request.fileOffset(), 0);
             file.report(request, 0, moved);
             return moved;
         } catch (CuFileException e) {
@@ -290,7 +380,7 @@ final class LibCuFileBackend extends LibraryDriver {
         if (request.copies().size() < 2) {
             return List.of();
         }
-        LibCuFileSession open = current(function);
+        LibCuFileSession open = uses.current(function);
         return open.servesVectors(open.own(function, request.file()))
                 ? VectorTransfers.vector(request.size(), request.copies())
                 : List.of();
@@ -298,44 +388,44 @@ final class LibCuFileBackend extends LibraryDriver {
 
     /** Counts the vector as one request. */
     private long transferVector(
-            String function,
-            boolean write,
+            Operation operation,
             BackendFile file,
             List<MemoryRange> ranges,
             long fileOffset,
             int flags) {
         if (ranges.isEmpty()) {
-            return moveVector(function, write, file, ranges, fileOffset, flags);
+            return moveVector(operation, file, ranges, fileOffset, flags);
         }
         MemoryRange first = ranges.getFirst();
-        long begun = statistics.begin(write, first);
+        long begun = statistics.begin(operation, first);
         boolean succeeded = false;
         long moved = 0;
         try {
-            moved = moveVector(function, write, file, ranges, fileOffset, flags);
+            moved = moveVector(operation, file, ranges, fileOffset, flags);
             succeeded = true;
             return moved;
         } finally {
             if (begun != 0) {
                 long size = ranges.stream().mapToLong(MemoryRange::length).sum();
-                statistics.endVector(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, succeeded, moved);
+                statistics.end(
+                        begun, LibraryFile.pathOf(file), operation, first, size, fileOffset, 0, succeeded, moved);
             }
         }
     }
 
     private long moveVector(
-            String function,
-            boolean write,
+            Operation operation,
             BackendFile file,
             List<MemoryRange> ranges,
             long fileOffset,
             int flags) {
-        LibCuFileSession open = current(function);
+        String function = operation.function();
+        LibCuFileSession open = uses.current(function);
         LibraryFile own = enter(function, open, file);
         try {
             LibraryPreconditions.vector(function, own, ranges, fileOffset, flags);
-            TransferArguments.checkAccessMode(function, own, -1, fileOffset, write);
-            return ranges.isEmpty() ? 0 : open.transferVector(own, write, ranges, fileOffset, flags);
+            TransferArguments.checkAccessMode(function, own, -1, fileOffset, operation.isWrite());
+            return ranges.isEmpty() ? 0 : open.transferVector(own, operation, ranges, fileOffset, flags);
         } finally {
             own.exit();
         }

@@ -4,6 +4,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -247,15 +248,15 @@ final class LibCuFileSession implements LibraryUser {
 
     /** Moves bytes. The arguments are checked and the caller has entered the file. */
     long transfer(
-            LibraryFile file, boolean write, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+            LibraryFile file, Operation operation, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         Thread caller = Thread.currentThread();
         if (!caller.isVirtual()) {
             // without the lambda: reads allocate nothing
-            return transfers.run(caller, file, write, base, size, fileOffset, bufferOffset);
+            return transfers.run(caller, file, operation, base, size, fileOffset, bufferOffset);
         }
         return onPlatformThread(
-                write ? "cuFileWrite" : "cuFileRead",
-                () -> transfers.run(caller, file, write, base, size, fileOffset, bufferOffset));
+                operation.function(),
+                () -> transfers.run(caller, file, operation, base, size, fileOffset, bufferOffset));
     }
 
     private interface Call {
@@ -285,11 +286,11 @@ final class LibCuFileSession implements LibraryUser {
     }
 
     /** Moves the bytes of at least one range. The arguments are checked and the caller has entered the file. */
-    long transferVector(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
+    long transferVector(LibraryFile file, Operation operation, List<MemoryRange> ranges, long fileOffset, int flags) {
         Thread caller = Thread.currentThread();
         return onPlatformThread(
-                write ? "cuFileWritev" : "cuFileReadv",
-                () -> vectors.run(caller, file, write, ranges, fileOffset, flags));
+                operation.function(),
+                () -> vectors.run(caller, file, operation, ranges, fileOffset, flags));
     }
 
     /** Returns whether the library may get vectors of a file. */

@@ -9,4 +9,4 @@ package io.gds4j.libcufile;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   LibCuFileContractTest: LibCuFileSession, LibraryDriver
+//   LibCuFileContractTest: LibCuFileSession, LibraryControls

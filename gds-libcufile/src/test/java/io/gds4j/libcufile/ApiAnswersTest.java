@@ -17,11 +17,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicNode;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the public API in all cases of libcufile's table, over the double of the library. */
+@Tag("slow")
 class ApiAnswersTest {
     private static final Pattern STATUS = Pattern.compile("(?:minmax |err )?(-?\\d+)(?:/0 use -?\\d+| .*)?");
     private static final Pattern EVENT = Pattern.compile("err 0 nr (\\d) st [0-9a-f]+ ret (-?\\d+)");

@@ -86,6 +86,6 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
     }
 
     private int version() {
-        return createBackend(config()).getVersion();
+        return createBackend(config()).controls().getVersion();
     }
 }

@@ -18,9 +18,11 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestInstance;
 
 /** The groups of the contract that a newer library changes, over a double of cuFile 1.20 with direct storage. */
+@Tag("slow")
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class LaterLibCuFileContractTest implements BackendUnderTest {
     private final FakeMachine machine = new FakeMachine(true).withDirectStorage();

@@ -56,7 +56,8 @@ class LibCuFileAnswersTest {
 
     /** The version of this machine's library, which is loaded but not opened. */
     private static CuFileVersion version() {
-        return new CuFileVersion(new LibCuFileBackendProvider().create(CuFileConfig.defaults()).getVersion());
+        return new CuFileVersion(
+                new LibCuFileBackendProvider().create(CuFileConfig.defaults()).controls().getVersion());
     }
 
     private Stream<DynamicNode> groups(AnswerTable table, Class<?> main) {

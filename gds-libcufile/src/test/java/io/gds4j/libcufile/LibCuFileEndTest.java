@@ -7,8 +7,10 @@ import io.gds4j.engine.lifecycle.Traffic;
 import io.gds4j.ffi.ChildJvm;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 
 /** Ends of a process that uses libcufile, over the double, which prints broken rules when it closes. */
+@Tag("slow")
 class LibCuFileEndTest extends JvmEndTest {
     @Override
     protected ChildJvm.End run(Path folder, Path file, String how) {

@@ -27,8 +27,8 @@ class LibraryStatisticsTest extends SessionRig {
     }
 
     private static void started(CuFileBackend counting, int level) {
-        counting.setStatsLevel(level);
-        counting.statsStart();
+        counting.controls().setStatsLevel(level);
+        counting.controls().statsStart();
     }
 
     @Test
@@ -36,12 +36,12 @@ class LibraryStatisticsTest extends SessionRig {
         started(backend, 3);
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
         backend.read(file(), memory.range(), 8192, 0, 0);
-        backend.statsStop();
-        assertThat(backend.getStatsL3().detailed().basic().readBytes()).isEqualTo(8192);
-        assertThat(backend.getStatsL2().basic().readOps()).isEqualTo(new OperationCount(1, 0));
-        assertThat(backend.getStatsL1().handleRegisterOps()).isEqualTo(new OperationCount(1, 0));
-        backend.statsReset();
-        assertThat(backend.getStatsL1().readBytes()).isZero();
+        backend.controls().statsStop();
+        assertThat(backend.controls().getStatsL3().detailed().basic().readBytes()).isEqualTo(8192);
+        assertThat(backend.controls().getStatsL2().basic().readOps()).isEqualTo(new OperationCount(1, 0));
+        assertThat(backend.controls().getStatsL1().handleRegisterOps()).isEqualTo(new OperationCount(1, 0));
+        backend.controls().statsReset();
+        assertThat(backend.controls().getStatsL1().readBytes()).isZero();
         assertThat(fake.calls()).noneMatch(call -> call.contains("Stats"));
     }
 
@@ -49,25 +49,25 @@ class LibraryStatisticsTest extends SessionRig {
     void configuredLevelCountsFromTheStart() {
         backend.driverClose();
         CuFileBackend counting = machine.backend(counting(3));
-        assertThat(counting.getVersion()).isPositive();
+        assertThat(counting.controls().getVersion()).isPositive();
         counting.driverOpen();
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
         assertThat(fake.driver().statsLevelAtOpen()).isZero();
         assertThat(fake.callsOf("cuFileSetStatsLevel")).doesNotContain("cuFileSetStatsLevel(3)");
-        assertThat(counting.getParameterSizeT(SizeParameter.PROFILE_STATS)).isEqualTo(3);
-        assertThat(counting.getStatsLevel()).isEqualTo(3);
+        assertThat(counting.controls().getParameter(SizeParameter.PROFILE_STATS)).isEqualTo(3);
+        assertThat(counting.controls().getStatsLevel()).isEqualTo(3);
         counting.handleRegister(source(path));
-        assertThat(counting.getStatsL1().handleRegisterOps()).isEqualTo(new OperationCount(1, 0));
+        assertThat(counting.controls().getStatsL1().handleRegisterOps()).isEqualTo(new OperationCount(1, 0));
         counting.driverClose();
     }
 
     @Test
     void stagedLevelNeverReachesTheLibrary() {
         backend.driverClose();
-        backend.setParameterSizeT(SizeParameter.PROFILE_STATS, 2);
+        backend.controls().setParameter(SizeParameter.PROFILE_STATS, 2L);
         backend.driverOpen();
-        assertThat(backend.getParameterSizeT(SizeParameter.PROFILE_STATS)).isEqualTo(2);
-        assertThat(backend.getStatsLevel()).isEqualTo(2);
+        assertThat(backend.controls().getParameter(SizeParameter.PROFILE_STATS)).isEqualTo(2);
+        assertThat(backend.controls().getStatsLevel()).isEqualTo(2);
         assertThat(fake.callsOf("cuFileSetParameterSizeT")).contains("cuFileSetParameterSizeT(0, 0)");
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
     }
@@ -87,10 +87,10 @@ class LibraryStatisticsTest extends SessionRig {
         other.driverOpen();
         started(backend, 1);
         backend.handleRegister(source(path));
-        assertThat(backend.getStatsL1().handleRegisterOps().ok()).isOne();
-        assertThat(other.getStatsL1().handleRegisterOps().ok()).isZero();
-        assertThat(other.getStatsLevel()).isEqualTo(3);
-        expect(CuFileError.INVALID_VALUE, backend::getStatsL2);
+        assertThat(backend.controls().getStatsL1().handleRegisterOps().ok()).isOne();
+        assertThat(other.controls().getStatsL1().handleRegisterOps().ok()).isZero();
+        assertThat(other.controls().getStatsLevel()).isEqualTo(3);
+        expect(CuFileError.INVALID_VALUE, backend.controls()::getStatsL2);
         other.driverClose();
     }
 
@@ -100,21 +100,21 @@ class LibraryStatisticsTest extends SessionRig {
         backend.handleRegister(source(path));
         backend.driverClose();
         backend.driverOpen();
-        assertThat(backend.getStatsLevel()).isOne();
+        assertThat(backend.controls().getStatsLevel()).isOne();
         backend.handleRegister(source(path));
-        assertThat(backend.getStatsL1().handleRegisterOps().ok()).as("not started").isZero();
+        assertThat(backend.controls().getStatsL1().handleRegisterOps().ok()).as("not started").isZero();
     }
 
     @Test
     void closedDriverHasALevelButNoCounters() {
         backend.driverClose();
-        backend.setStatsLevel(2);
-        assertThat(backend.getStatsLevel()).isEqualTo(2);
-        expect(CuFileError.INVALID_VALUE, () -> backend.setStatsLevel(4));
-        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::statsStart);
-        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::statsStop);
-        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::statsReset);
-        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::getStatsL1);
+        backend.controls().setStatsLevel(2);
+        assertThat(backend.controls().getStatsLevel()).isEqualTo(2);
+        expect(CuFileError.INVALID_VALUE, () -> backend.controls().setStatsLevel(4));
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend.controls()::statsStart);
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend.controls()::statsStop);
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend.controls()::statsReset);
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend.controls()::getStatsL1);
     }
 
     @Test
@@ -135,11 +135,11 @@ class LibraryStatisticsTest extends SessionRig {
                         new BatchRequest(file, false, memory.range(), 100, 4096, 4096, 2)),
                 0);
         assertThat(direct.batchIoGetStatus(batch, 2, 2, Optional.empty())).hasSize(2);
-        GpuStatistics gpu = direct.getStatsL3().gpus().getFirst();
+        GpuStatistics gpu = direct.controls().getStatsL3().gpus().getFirst();
         assertThat(gpu.nvfsReads()).isOne();
         assertThat(gpu.nvfsWrites()).isOne();
         assertThat(gpu.posixReads() + gpu.posixWrites()).isZero();
-        StatisticsLevel1 counted = direct.getStatsL1();
+        StatisticsLevel1 counted = direct.controls().getStatsL1();
         assertThat(counted.batchNvfsSubmitOps()).isEqualTo(new OperationCount(2, 0));
         assertThat(counted.batchPosixEnqueuedOps()).isEqualTo(new OperationCount(0, 0));
         assertThat(counted.batchProcessedOps()).isEqualTo(new OperationCount(2, 0));
@@ -162,13 +162,13 @@ class LibraryStatisticsTest extends SessionRig {
             assertThat(later.readv(file, List.of(), 0, 0)).isZero();
             expect(CuFileError.INVALID_VALUE, () -> later.readv(file, ranges, -1, 0));
         }
-        StatisticsLevel1 counted = later.getStatsL1();
+        StatisticsLevel1 counted = later.controls().getStatsL1();
         assertThat(counted.readvOps()).isEqualTo(new OperationCount(1, 1));
         assertThat(counted.readvBytes()).isEqualTo(300);
         assertThat(counted.writevOps()).isEqualTo(new OperationCount(1, 0));
         assertThat(counted.writevBytes()).isEqualTo(300);
         assertThat(counted.readOps()).as("calls of cuFileRead").isEqualTo(new OperationCount(0, 0));
-        assertThat(later.getStatsL3().gpus().getFirst().writeBytes()).isEqualTo(300);
+        assertThat(later.controls().getStatsL3().gpus().getFirst().writeBytes()).isEqualTo(300);
         later.driverClose();
     }
 
@@ -184,12 +184,12 @@ class LibraryStatisticsTest extends SessionRig {
         expect(
                 CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                 () -> backend.batchIoSubmit(batch, List.of(request, request), 0));
-        StatisticsLevel1 counted = backend.getStatsL1();
+        StatisticsLevel1 counted = backend.controls().getStatsL1();
         assertThat(counted.readOps()).isEqualTo(new OperationCount(0, 1));
         assertThat(counted.batchSetUpOps()).isEqualTo(new OperationCount(0, 1));
         assertThat(counted.batchSubmitOps()).isEqualTo(new OperationCount(0, 1));
         assertThat(counted.batchEnqueuedOps()).isEqualTo(new OperationCount(0, 2));
         assertThat(counted.lastBatchWriteBytes()).isZero();
-        assertThat(backend.getStatsL3().gpus().getFirst().readErrors()).isOne();
+        assertThat(backend.controls().getStatsL3().gpus().getFirst().readErrors()).isOne();
     }
 }

@@ -12,10 +12,12 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A read allocates nothing on the heap, from the public API down to the native call. */
+@Tag("slow")
 class ReadAllocationTest {
     /**
      * In a JVM of its own: only the second compiler removes allocations, and not after what other tests have taught it.

@@ -22,11 +22,13 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * The contract over two backends: the first one refuses half of the files, and every third transfer of the files that it takes.
  */
+@Tag("slow")
 class RoutedContractTest extends BackendContractSuite {
     @RegisterExtension
     private final Logged logged = Logged.by("io.gds4j").about("; libcufile repeats what libcufile fails to do");

@@ -3,10 +3,18 @@ package io.gds4j.libcufile;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cufile.FakeCuFile;
+import io.gds4j.libcufile.guard.SessionBuffers;
+import io.gds4j.libcufile.guard.Transfers;
+import io.gds4j.libcufile.process.LibrarySettings;
+import io.gds4j.libcufile.process.LibraryUser;
+import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -21,6 +29,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -69,6 +78,44 @@ public abstract class SessionRig {
         assertThat(fake.batches().open()).as("batches").isZero();
         assertThat(machine.cuda.violations()).isEmpty();
         assertThat(machine.cuda.leaks()).as("CUDA objects left").isEmpty();
+    }
+
+    /** Returns the library of the open session, for a part of it that a test makes itself. */
+    protected final OpenLibrary openLibrary() {
+        LibraryUser guest = new Guest();
+        OpenLibrary open = machine.process.open(
+                guest, LibrarySettings.of(CuFileConfig.defaults(), Map.of()), machine.cuda.available().contexts());
+        machine.process.close(guest);
+        return open;
+    }
+
+    private static final class Guest implements LibraryUser {
+        @Override
+        public boolean isBusy() {
+            return false;
+        }
+
+        @Override
+        public void cancelBatches() {
+            // has none
+        }
+
+        @Override
+        public void releaseStreams() {
+            // has none
+        }
+
+        @Override
+        public void closeBatches() {
+            // has none
+        }
+    }
+
+    /** Returns what moves bytes by {@link #openLibrary}. */
+    protected final Transfers transfers(OpenLibrary open) {
+        CudaContexts contexts = machine.cuda.available().contexts();
+        return new Transfers(open, contexts,
+                new SessionBuffers(open.registrations(), StreamWaits.of(contexts), 1 << 20));
     }
 
     protected static byte content(long offset) {

@@ -15,6 +15,7 @@ import io.gds4j.loader.internal.load.LoadOptions;
 import io.gds4j.loader.internal.search.CheckpointFiles;
 import io.gds4j.loader.internal.search.Formats;
 import io.gds4j.loader.save.SavePlan;
+import io.gds4j.loader.save.SaveReport;
 import io.gds4j.source.SourcePath;
 import java.net.URI;
 import java.nio.file.FileVisitOption;
@@ -27,6 +28,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -170,7 +172,7 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
     }
 
     /**
-     * Opens a checkpoint of a server: {@code open(SourcePath.of(uri))}. The schemes {@code http}, {@code https} and {@code s3} need the
+     * Opens a checkpoint of a server: {@code open(SourcePath.of(uri))}. The schemes {@code http}, {@code https}, {@code s3} and {@code hf} need the
      * artifact gds-remote, and have its default settings.
      *
      * @throws CheckpointException as {@link #open(Path, FileVisitOption...)}
@@ -281,22 +283,52 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
     }
 
     /**
-     * Saves arrays as F32 tensors of one dimension, by a driver that it opens and closes. Copies the arrays into native memory first.
-     * {@link io.gds4j.loader.save.SavePlan} saves other types and shapes, and memory of GPUs.
+     * Maps all tensors of a checkpoint instead of reading them: {@code open(path).plan().map()}. Needs neither a driver nor native access;
+     * {@link #plan()} selects tensors.
+     *
+     * @return the tensors, which the caller closes
+     * @throws CheckpointException as {@link #open(Path, FileVisitOption...)} and {@link LoadPlan#map()}
+     * @throws CuFileException as {@link LoadPlan#map()}
+     */
+    public static LoadedTensors map(Path path) {
+        return open(path).plan().map();
+    }
+
+    /**
+     * Saves arrays as F32 tensors of one dimension, without a driver and without native access. Copies the arrays into native memory
+     * first. {@link #save(CuFileDriver, Path, Consumer)} saves other types and shapes.
      *
      * @param path a name that ends with {@code .safetensors} in a folder that exists, or a folder, which the save creates if necessary
      * @param tensors the tensors by name
-     * @throws CuFileException as {@link io.gds4j.loader.save.SavePlan#save(CuFileDriver)} and {@link CuFileDriver#open()};
-     *         INVALID_VALUE for a name that no tensor may have
+     * @throws CuFileException as {@link SavePlan#save()}; INVALID_VALUE for a name that no tensor may have
      */
     public static void save(Path path, Map<String, float[]> tensors) {
-        SavePlan.Builder builder = SavePlan.builder();
         // sorted, so that maps without an order give equal files
-        new TreeMap<>(tensors).forEach((name, values) -> builder.tensor(name, values, values.length));
-        SavePlan plan = path.toString().endsWith(".safetensors") ? builder.toFile(path) : builder.toFolder(path);
-        try (CuFileDriver driver = CuFileDriver.open()) {
-            plan.save(driver);
-        }
+        plan(path, plan -> new TreeMap<>(tensors).forEach((name, values) -> plan.tensor(name, values, values.length)))
+                .save();
+    }
+
+    /**
+     * Saves tensors of any type and shape, also from memory of GPUs:
+     *
+     * <pre>{@code
+     * Checkpoint.save(driver, path, plan -> plan.tensor("weight", values, 2, 3).tensor("bias", DType.BF16, memory, 3));
+     * }</pre>
+     *
+     * @param driver the driver that writes
+     * @param path as of {@link #save(Path, Map)}
+     * @param tensors adds the tensors, metadata and options
+     * @return what was written
+     * @throws CuFileException as {@link SavePlan#save(CuFileDriver)} and the methods of {@link SavePlan.Builder}
+     */
+    public static SaveReport save(CuFileDriver driver, Path path, Consumer<SavePlan.Builder> tensors) {
+        return plan(path, tensors).save(driver);
+    }
+
+    private static SavePlan plan(Path path, Consumer<SavePlan.Builder> tensors) {
+        SavePlan.Builder builder = SavePlan.builder();
+        tensors.accept(builder);
+        return path.toString().endsWith(".safetensors") ? builder.toFile(path) : builder.toFolder(path);
     }
 
     private static Checkpoint read(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {

@@ -225,7 +225,7 @@ public final class CheckpointVerifier {
                 return host.get().asSlice(part.offset, part.length);
             }
             MemorySegment actual = copy.asSlice(0, part.length);
-            loaded.copyToHost(tensor.range(), part.offset, actual);
+            tensor.copyToHost(part.offset, actual);
             return actual;
         }
 
@@ -254,13 +254,13 @@ public final class CheckpointVerifier {
 
         private long read(Path path, long position, long offset, long length) throws IOException {
             ByteBuffer buffer = expected.asSlice(offset, length).asByteBuffer();
-            sources.use(path, file -> {
+            try (Sources.Share share = sources.borrow(path)) {
                 while (buffer.hasRemaining()) {
-                    if (file.channel().read(buffer, position + buffer.position()) < 0) {
+                    if (share.file().channel().read(buffer, position + buffer.position()) < 0) {
                         break;
                     }
                 }
-            });
+            }
             return buffer.position();
         }
 

@@ -7,30 +7,26 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.Objects;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Memory for one rank's tensors. Several ranks may use the same GPU or the host, which stands in for GPUs on any machine.
  *
+ * @param kind kind of the memory
+ * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host kinds that need none
+ * @param memory memory of the caller; empty if the load allocates
  * @since 0.1
  */
-public final class LoadDestination {
+public record LoadDestination(MemoryKind kind, int device, Optional<MemoryRange> memory) {
+
     private static final String FUNCTION = "LoadDestination";
 
-    private final MemoryKind kind;
-    private final int device;
-    private final Optional<MemoryRange> memory;
-
     /**
-     * Creates a destination.
+     * Checks the parts.
      *
-     * @param kind as {@link #kind}
-     * @param device as {@link #device}
-     * @param memory as {@link #memory}
      * @throws CuFileException INVALID_VALUE for a CUDA kind without a device; PERMISSION_DENIED for a read-only segment,
      *         CUDA_POINTER_INVALID for a segment of a confined arena
      */
-    public LoadDestination(MemoryKind kind, int device, Optional<MemoryRange> memory) {
+    public LoadDestination {
         Objects.requireNonNull(kind, "kind");
         Objects.requireNonNull(memory, "memory");
         if (kind.isCuda() && device < 0) {
@@ -43,24 +39,6 @@ public final class LoadDestination {
             }
             DestinationBlock.checkAccess(memory.get());
         }
-        this.kind = kind;
-        this.device = device;
-        this.memory = memory;
-    }
-
-    /** {@return kind of the memory} */
-    public MemoryKind kind() {
-        return kind;
-    }
-
-    /** {@return ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host kinds that need none} */
-    public int device() {
-        return device;
-    }
-
-    /** {@return memory of the caller; empty if the load allocates} */
-    public Optional<MemoryRange> memory() {
-        return memory;
     }
 
     /** Returns memory that the load allocates. */
@@ -81,21 +59,5 @@ public final class LoadDestination {
     /** Returns memory of the caller, who keeps it allocated while the tensors are in use. */
     public static LoadDestination into(MemoryRange memory) {
         return new LoadDestination(memory.kind(), memory.device(), Optional.of(memory));
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof LoadDestination that && device == that.device && kind.equals(that.kind)
-                && memory.equals(that.memory);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(kind, device, memory);
-    }
-
-    @Override
-    public String toString() {
-        return "LoadDestination[kind=" + kind + ", device=" + device + ", memory=" + memory + ']';
     }
 }

@@ -8,7 +8,9 @@ import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.Conversion;
 import io.gds4j.loader.internal.load.DestinationBlock;
 import io.gds4j.loader.internal.load.Layout;
 import io.gds4j.loader.internal.load.LayoutPlanner;
@@ -20,17 +22,22 @@ import io.gds4j.loader.internal.load.LoadOptions.Target;
 import io.gds4j.loader.internal.load.LoadRun;
 import io.gds4j.loader.internal.load.MappedFiles;
 import io.gds4j.loader.internal.load.PlacedTensors;
+import io.gds4j.loader.internal.load.TurnRing;
 import io.gds4j.loader.internal.search.NameSearch;
 import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
 import java.util.function.Function;
@@ -78,7 +85,7 @@ public final class LoadPlan {
         this.options = options;
     }
 
-    private LoadPlan with(LoadOptions changed) {
+    LoadPlan with(LoadOptions changed) {
         return new LoadPlan(checkpoint, changed);
     }
 
@@ -274,6 +281,26 @@ public final class LoadPlan {
         return with(options.with(Objects.requireNonNull(demand, "demand")));
     }
 
+    /**
+     * Converts tensors that come {@linkplain #inTurn(CuFileDriver, Budget) in turn} into host memory: those of the types that
+     * {@link LoadedTensor#toFloatArray} decodes. Others stay as they are. Values are rounded to the nearest one, ties to even. A turn has
+     * memory for both forms.
+     *
+     * <pre>{@code
+     * plan.as(DType.F32).inTurn(driver, Budget.bytes(4L << 30))   // BF16, F16 and Q4_K tensors come as F32
+     * }</pre>
+     *
+     * @param type F32, F16 or BF16
+     * @throws CuFileException INVALID_VALUE for another type. {@link #load}, {@link #map} and loads into GPU memory refuse a plan that
+     *         converts
+     */
+    public LoadPlan as(DType type) {
+        if (!Conversion.isTarget(type)) {
+            throw CuFileException.invalid(FUNCTION, "tensors become F32, F16 or BF16, not " + type);
+        }
+        return with(options.with(type));
+    }
+
     private LoadPlan with(Io io) {
         long least = MIN_STAGING_PER_REQUEST * io.leastInFlight();
         if (io.stagingBudget() < least) {
@@ -456,6 +483,72 @@ public final class LoadPlan {
                 Map.of(), 0, Optional.empty(), 0, "mapped files"));
     }
 
+    /**
+     * Loads the chosen tensors in turn, file by file in the order of their data; see
+     * {@link #inTurn(CuFileDriver, Budget, List, LoadListener)}.
+     */
+    public TensorsInTurn inTurn(CuFileDriver driver, Budget budget) {
+        return inTurn(driver, budget, List.copyOf(slices().keySet()), LoadListener.NONE);
+    }
+
+    /**
+     * Loads tensors one after the other through memory of a limited size, for models that are larger than memory, and for engines that
+     * copy or convert what they receive. The loader reads ahead as far as the budget reaches. Memory is used again when its tensor is
+     * closed; small neighbours share memory, which is used again when all of them are closed.
+     *
+     * <pre>{@code
+     * try (TensorsInTurn tensors = plan.inTurn(driver, Budget.bytes(2L << 30))) {
+     *     for (TensorInTurn turn : tensors) {
+     *         engine.upload(turn.tensor().name(), turn.tensor().segment());
+     *     }
+     * }
+     * }</pre>
+     *
+     * <p>
+     * Files are checked as by {@link #load(CuFileDriver, LoadListener)}; a change that shows only at the end fails the call after the last
+     * tensor.
+     *
+     * @param budget limits the memory for tensors, of the kind of this plan, with the host memory of the loader and bounce buffers
+     * @param names names in the checkpoint, in the order of the turns; each at most once. Neighbours in a file that follow each other are
+     *        read together
+     * @param listener receives progress, as by {@link #load(CuFileDriver, LoadListener)}
+     * @return the tensors; reading has begun
+     * @throws CuFileException INVALID_VALUE if the budget is too small for the largest tensor, and says how many bytes it lacks; for a name
+     *         that is not chosen or comes twice; for memory of the caller ({@link #into}, {@link #destinations}); if the choice leaves none
+     *         of the checkpoint's tensors. Failures of the load are thrown by {@link TensorsInTurn#next}
+     */
+    public TensorsInTurn inTurn(CuFileDriver driver, Budget budget, List<String> names, LoadListener listener) {
+        return TensorsInTurn.start(this, driver, budget, listener, choice(List.copyOf(names)));
+    }
+
+    TensorsInTurn.Choice choice(List<String> names) {
+        requireChoice(names.size());
+        return new TensorsInTurn.Choice(
+                plan -> plan.inOrder(names), new TreeMap<>(Map.of(0, options.target())), false);
+    }
+
+    /** Returns the chosen tensors by name, file by file in the order of their data. */
+    private Map<String, TensorSlice> slices() {
+        Map<String, TensorSlice> slices = new LinkedHashMap<>();
+        checkpoint.files().forEach(file -> file.tensors().stream().filter(options.filter())
+                .forEach(tensor -> slices.put(tensor.name(), TensorSlice.whole(tensor, 0))));
+        return slices;
+    }
+
+    private List<TensorSlice> inOrder(List<String> names) {
+        Map<String, TensorSlice> slices = slices();
+        Set<String> taken = new HashSet<>();
+        return names.stream().map(name -> {
+            TensorSlice slice = slices.get(name);
+            if (slice == null || !taken.add(name)) {
+                throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, checkpoint.path(),
+                        (slice == null ? "no tensor %s is chosen" : "tensor %s comes twice")
+                                .formatted(CheckpointException.quote(name)));
+            }
+            return slice;
+        }).toList();
+    }
+
     private LoadRun<LoadedTensors> run(CuFileDriver driver, LoadListener listener) {
         return new LoadRun<>(job(driver, listener), changed -> again(changed).job(driver, listener));
     }
@@ -464,15 +557,19 @@ public final class LoadPlan {
         Layout chosen = layout();
         requireChoice(chosen.tensors().size());
         return new LoadJob<>(
-                order(chosen, chosen.tensors().size(), bytes(), listener, () -> listener.started(this),
+                order(chosen, null, chosen.tensors().size(), bytes(), listener, () -> listener.started(this),
                         (job, report) -> new LoadedTensors(job.placed(), 0, report)),
                 driver);
     }
 
     /** Describes a load by the options of this plan. */
     <R extends AutoCloseable> LoadJob.Order<R> order(
-            Layout layout, int tensors, long bytes, ProgressListener listener, Runnable started,
+            Layout layout, @Nullable TurnRing ring, int tensors, long bytes, ProgressListener listener,
+            Runnable started,
             BiFunction<LoadJob<R>, LoadReport, R> result) {
+        if (ring == null) {
+            refuseConversion();
+        }
         LoadJob.Progress progress = new LoadJob.Progress() {
             @Override
             public void moved(long done, long total, Path file, long nanos) {
@@ -485,12 +582,20 @@ public final class LoadPlan {
             }
         };
         return new LoadJob.Order<>(
-                checkpoint.path(), checkpoint.headerNanos(), layout, options, tensors, bytes, progress, started,
+                checkpoint.path(), checkpoint.headerNanos(), layout, options, ring, tensors, bytes, progress, started,
                 (job, outcome) -> result.apply(job, new LoadReportParts(
                         layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
                         checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9,
                         outcome.moved().byPath(), outcome.moved().asked(), outcome.moved().whyNotDirect(),
                         outcome.peakStagingBytes(), layout.targets())));
+    }
+
+    /** Refuses a plan that converts, where only turns on the host do. */
+    void refuseConversion() {
+        if (options.type() != null) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, checkpoint.path(),
+                    "as(%s) is for tensors that come in turn into host memory".formatted(options.type()));
+        }
     }
 
     /** Returns this plan for what is there after a save replaced the files; throws the exception if that does not fit. */

@@ -151,6 +151,16 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
         return new LoadedTensor(info, MemoryRange.ofSegment(copy(Arena.ofAuto(), range)));
     }
 
+    /** Copies {@code to.byteSize()} bytes, beginning at {@code offset}. */
+    void copyToHost(long offset, MemorySegment to) {
+        MemoryRange from = range.slice(offset, to.byteSize());
+        if (allocator == null) {
+            to.copyFrom(from.segment().orElseThrow());
+        } else if (from.length() > 0) {
+            allocator.copyToHost(from, to);
+        }
+    }
+
     /** Copies the tensor, or a part of it, to memory of the arena. */
     private MemorySegment copy(Arena arena, MemoryRange part) {
         if (allocator == null) {

@@ -92,7 +92,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     }
 
     /** Describes a slice as a tensor, under its new name if there is one. */
-    private static TensorInfo info(TensorSlice slice, Map<String, String> names) {
+    static TensorInfo info(TensorSlice slice, Map<String, String> names) {
         TensorInfo whole = slice.tensor();
         String name = names.getOrDefault(whole.name(), whole.name());
         if (slice.isWhole() && name.equals(whole.name())) {
@@ -208,17 +208,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
                     "tensor %s has %s bytes, the segment %s"
                             .formatted(CheckpointException.quote(name), range.length(), to.byteSize()));
         }
-        copyToHost(range, 0, to.asSlice(0, range.length()));
-    }
-
-    /** Copies {@code to.byteSize()} bytes of a tensor, beginning at {@code offset}. */
-    void copyToHost(MemoryRange range, long offset, MemorySegment to) {
-        MemoryRange from = range.slice(offset, to.byteSize());
-        if (allocator == null) {
-            to.copyFrom(from.segment().orElseThrow());
-        } else if (from.length() > 0) {
-            allocator.copyToHost(from, to);
-        }
+        get(name).copyToHost(0, to.asSlice(0, range.length()));
     }
 
     /**

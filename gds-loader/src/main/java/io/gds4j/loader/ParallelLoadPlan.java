@@ -77,13 +77,10 @@ public final class ParallelLoadPlan {
                 ? rules
                 : rules.forModel(checkpoint.path(), checkpoint.typedMetadata(),
                         checkpoint.links().toArray(FileVisitOption[]::new));
-        SortedMap<Integer, LoadOptions.Target> targets = new TreeMap<>();
-        destinations.forEach((rank, to) -> targets.put(
-                rank, new LoadOptions.Target(to.kind(), to.device(), to.memory().orElse(null), null)));
         this.layout = LayoutPlanner.plan(
                 checkpoint.files(),
                 ofModel.slice(checkpoint.path(), tensors, chosen::contains, world),
-                targets,
+                targets(),
                 plan.options());
         this.bytes = layout.tensors().stream().mapToLong(TensorInfo::length).sum();
     }
@@ -269,6 +266,34 @@ public final class ParallelLoadPlan {
         return LoadFuture.start(run(driver, listener));
     }
 
+    /**
+     * Loads the slices of the only rank in turn, file by file in the order of their data, as
+     * {@link LoadPlan#inTurn(CuFileDriver, Budget, List, LoadListener)} loads tensors.
+     *
+     * @throws CuFileException INVALID_VALUE for a plan of several ranks, for memory of the caller, and if the budget is too small for the
+     *         largest slice
+     */
+    public TensorsInTurn inTurn(CuFileDriver driver, Budget budget, ProgressListener listener) {
+        if (destinations.size() > 1) {
+            throw CuFileException.invalid(FUNCTION,
+                    "%s ranks cannot take turns: each needs a plan of its own, by rank()"
+                            .formatted(destinations.size()));
+        }
+        int rank = destinations.firstKey();
+        return TensorsInTurn.start(plan, driver, budget, listener,
+                new TensorsInTurn.Choice(
+                        again -> again == plan ? slices(rank)
+                                : new ParallelLoadPlan(again, world, destinations, rules).slices(rank),
+                        targets(), true));
+    }
+
+    private SortedMap<Integer, LoadOptions.Target> targets() {
+        SortedMap<Integer, LoadOptions.Target> targets = new TreeMap<>();
+        destinations.forEach((rank, to) -> targets.put(
+                rank, new LoadOptions.Target(to.kind(), to.device(), to.memory().orElse(null), null)));
+        return targets;
+    }
+
     private LoadRun<ParallelTensors> run(CuFileDriver driver, ProgressListener listener) {
         return new LoadRun<>(
                 job(driver, listener),
@@ -276,7 +301,7 @@ public final class ParallelLoadPlan {
     }
 
     private LoadJob<ParallelTensors> job(CuFileDriver driver, ProgressListener listener) {
-        return new LoadJob<>(plan.order(layout, tensors(), bytes, listener, () -> {
+        return new LoadJob<>(plan.order(layout, null, tensors(), bytes, listener, () -> {
         }, this::result), driver);
     }
 
@@ -284,7 +309,7 @@ public final class ParallelLoadPlan {
         TreeMap<Integer, LoadedTensors> ranks = new TreeMap<>();
         List<RankReport> reports = new ArrayList<>();
         for (int rank : ranks()) {
-            RankReport own = new RankReport(rank, slices(rank).size(), bytes(rank));
+            RankReport own = new RankReportParts(rank, slices(rank).size(), bytes(rank));
             reports.add(own);
             ranks.put(rank, new LoadedTensors(job.placed(), rank, new LoadReportParts(
                     all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),

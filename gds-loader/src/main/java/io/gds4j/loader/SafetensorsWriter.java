@@ -56,8 +56,6 @@ public final class SafetensorsWriter {
     /** Bytes that a thread writes at a time. */
     private static final int CHUNK = 4 << 20;
     private static final int PERMISSIONS = 0777;
-    private static final LinkOption[] FOLLOWED = {};
-    private static final LinkOption[] NOT_FOLLOWED = {LinkOption.NOFOLLOW_LINKS};
 
     private record Tensor(String name, DType dtype, long[] shape, long bytes) {
     }
@@ -228,7 +226,7 @@ public final class SafetensorsWriter {
             }
             boolean isOwn = named.status().isRegularFile() && named.hasOwnerOf(made);
             int mode = replaced.status().mode() & (isOwn ? PERMISSIONS : PERMISSIONS & status.mode());
-            Files.setAttribute(made.path(), "unix:mode", mode, made.isHeld() ? FOLLOWED : NOT_FOLLOWED);
+            made.setPermissions(mode);
         } catch (NoSuchFileException e) {
             // a first save; any other failure ends it, lest bytes that were private become public
         }

@@ -1,7 +1,6 @@
 package io.gds4j.loader;
 
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -32,7 +31,16 @@ public final class TensorDigest {
      * @throws io.gds4j.error.CuFileException as {@link LoadedTensors#get}
      */
     public static String sha256(LoadedTensors tensors, String name) {
-        return digest(tensors, tensors.range(name), new byte[PIECE]);
+        return sha256(tensors.get(name));
+    }
+
+    /**
+     * Returns the digest of one tensor in lower-case hex, such as one that comes in turn.
+     *
+     * @throws io.gds4j.error.CuFileException CUDA_POINTER_INVALID if the tensor is freed
+     */
+    public static String sha256(LoadedTensor tensor) {
+        return digest(tensor, new byte[PIECE]);
     }
 
     /**
@@ -51,7 +59,7 @@ public final class TensorDigest {
             byte[] piece = new byte[PIECE];
             return number -> {
                 LoadedTensor tensor = order.get(number);
-                digests.put(tensor.info().name(), digest(tensors, tensor.range(), piece));
+                digests.put(tensor.info().name(), digest(tensor, piece));
             };
         });
         workers.run(FUNCTION);
@@ -63,17 +71,17 @@ public final class TensorDigest {
         return sorted;
     }
 
-    private static String digest(LoadedTensors tensors, MemoryRange range, byte[] piece) {
+    private static String digest(LoadedTensor tensor, byte[] piece) {
         MessageDigest digest;
         try {
             digest = MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
             throw new AssertionError("every Java platform has SHA-256", e);
         }
-        for (long at = 0; at < range.length(); at += PIECE) {
-            int length = (int) Math.min(PIECE, range.length() - at);
+        for (long at = 0; at < tensor.length(); at += PIECE) {
+            int length = (int) Math.min(PIECE, tensor.length() - at);
             checkInterrupt();
-            tensors.copyToHost(range, at, MemorySegment.ofArray(piece).asSlice(0, length));
+            tensor.copyToHost(at, MemorySegment.ofArray(piece).asSlice(0, length));
             digest.update(piece, 0, length);
         }
         return HexFormat.of().formatHex(digest.digest());

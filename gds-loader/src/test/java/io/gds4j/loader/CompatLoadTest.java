@@ -31,6 +31,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,6 +40,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Loads with the POSIX engine into host memory. */
+@Tag("slow")
 @Timeout(120)
 class CompatLoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(11);

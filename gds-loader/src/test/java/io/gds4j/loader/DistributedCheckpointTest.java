@@ -151,6 +151,15 @@ class DistributedCheckpointTest {
         assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("w", "b");
     }
 
+    @Test
+    void tensorWithoutElementsHasTheShapeThatItsSlicesSpan() {
+        shard(1, "[0,1]", 0, at("[0,2]"));
+        shard(2, "[0,2]", 0, "{\"w\": {\"saved_offsets\": [0,0]}}");
+        assertThat(Checkpoint.open(folder).tensors().get("w").shape()).containsExactly(0L, 3L);
+        shard(2, "[0,2]", 0, "{\"w\": {\"saved_offsets\": [1,0]}}");
+        assertThat(failure().getMessage()).contains("no file has [0:1,0:3]");
+    }
+
     @ParameterizedTest(name = "{0}")
     @CsvSource(delimiter = ';', nullValues = "-", value = {
             "a gap; [1,4]; {\"w\": {\"saved_offsets\": [3,0]}}; its global shape [4, 4] needs 64",

@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.CuFileStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.format.DType;
@@ -10,6 +11,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.FakeGpu;
+import io.gds4j.testkit.FakeStream;
 import io.gds4j.testkit.GdsExtension;
 import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
@@ -117,6 +119,23 @@ class FakeGpuLoadTest {
         }
         Failures.expect(CuFileError.CUDA_POINTER_INVALID, tensor::toFloatArray);
         Failures.expect(CuFileError.CUDA_POINTER_INVALID, tensor::toHost);
+    }
+
+    @Test
+    void tensorsTakeTurnsOnTheGpuUntilTheirStreamHasPassed() {
+        LoadPlan plan = model(300_000).plan().toBest(gds.driver());
+        try (FakeStream work = gpu.newStream();
+                CuFileStream stream = gds.driver().stream(work.address());
+                TensorsInTurn tensors = plan.inTurn(gds.driver(), Budget.bytes(2 << 20))) {
+            for (TensorInTurn turn : tensors) {
+                String name = turn.tensor().info().name();
+                MemorySegment bytes = gpu.segment(turn.tensor().range());
+                assertThat(PATTERN.mismatch(name, 0, bytes)).as(name).isEqualTo(-1);
+                turn.close(stream);
+            }
+            assertThat(gpu.availableBytes(0)).isLessThan(1 << 20);
+        }
+        assertThat(gpu.availableBytes(0)).isEqualTo(1 << 20);
     }
 
     @Test

@@ -9,7 +9,9 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.FileSource;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
 import java.io.IOException;
@@ -19,17 +21,19 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** Reads by FileChannel. Records the reads, counts open files, and calls a hook of the test before each piece. */
-final class FileChannelBackend implements CuFileBackend {
+final class FileChannelBackend implements CuFileBackend, DriverControls {
     private static final int PIECE = 256 << 10;
 
     /** A read as requested. */
@@ -49,6 +53,7 @@ final class FileChannelBackend implements CuFileBackend {
     private final AtomicInteger mostReading = new AtomicInteger();
     private volatile IoPath ioPath = IoPath.COMPAT_BUFFERED;
     private final AtomicLong bytes = new AtomicLong();
+    private volatile Set<OpenOption> options = Set.of();
     private volatile Hook hook = (path, offset) -> {
     };
 
@@ -91,18 +96,24 @@ final class FileChannelBackend implements CuFileBackend {
     }
 
     @Override
-    public Map<IoPath, Long> bytesByPath() {
-        return Map.of(IoPath.COMPAT_BUFFERED, bytes.get());
+    public DriverControls controls() {
+        return this;
     }
 
     @Override
-    public long peakStagingBytes() {
-        return 0;
+    public EngineStatistics engineStatistics() {
+        return EngineStatistics.of(Map.of(IoPath.COMPAT_BUFFERED, bytes.get()), 0, 0, 0, 0, "off");
+    }
+
+    /** Returns the options of the file that was opened last. */
+    Set<OpenOption> options() {
+        return options;
     }
 
     @Override
     public BackendFile handleRegister(FileSource source) {
         Path path = ((FileSource.Named) source).path();
+        options = ((FileSource.Named) source).options();
         try {
             File file = new File(path, OpenedFile.open(path), ioPath);
             mostOpenFiles.accumulateAndGet(openFiles.incrementAndGet(), Math::max);

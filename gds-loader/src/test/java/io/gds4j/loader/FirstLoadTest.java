@@ -12,11 +12,13 @@ import io.gds4j.testkit.ReferenceBackend;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the first save and load of a process do besides. */
+@Tag("slow")
 class FirstLoadTest {
     @TempDir
     Path folder;

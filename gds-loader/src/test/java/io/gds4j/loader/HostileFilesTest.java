@@ -16,6 +16,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.Test;
  * descriptors of before, and nothing outside is read or written. {@code -Dgds4j.property.seconds} of 10 or more makes 5,000 of them,
  * {@code -Dgds4j.hostile.folders=N} makes N.
  */
+@Tag("slow")
 class HostileFilesTest {
     private static final int FOLDERS = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 5000 : 700;
 

@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
@@ -18,6 +20,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -163,6 +166,8 @@ class LoadTest {
                 .to(MemoryKind.CUDA_DEVICE)
                 .load(driver)) {
             check(tensors, 256);
+            // what is read, and what is copied
+            assertThat(tensors.report().peakStagingBytes()).isBetween(2 * 299 * 256L, 3 * 300 * 256L);
         }
         assertThat(backend.reads()).hasSize(1);
         assertThat(backend.allocator().copies()).isEqualTo(1);
@@ -544,6 +549,34 @@ class LoadTest {
             assertThat(tensors.report().seconds())
                     .isGreaterThanOrEqualTo(tensors.report().headerSeconds() + tensors.report().memorySeconds());
             assertThat(tensors.report().bytesPerSecond()).isPositive();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void filesAreOpenedAsThePlanSays(boolean direct) {
+        dense(HeaderPadding.EIGHT).plan().direct(direct).load(driver).close();
+        assertThat(backend.options().contains(CuFileOpenOption.DIRECT)).isEqualTo(direct);
+    }
+
+    /** The time of a load begins with its headers. */
+    @Test
+    void secondsCountFromTheFirstHeaderByte() throws IOException {
+        Path file = Files.write(folder.resolve("slow"), new byte[100]);
+        long start = System.nanoTime();
+        Checkpoint checkpoint = Checkpoint.open(file, (TestFormat) in -> {
+            long began = System.nanoTime();
+            while (System.nanoTime() - began < 30_000_000) {
+                Thread.onSpinWait();
+            }
+            return CheckpointFile.of(in.path(), in.size(), 0,
+                    List.of(new TensorInfo("a", DType.U8, List.of(100L), in.path(), 0, 100)), Map.of());
+        });
+        try (LoadedTensors tensors = checkpoint.plan().load(driver)) {
+            assertThat(tensors.report().headerSeconds()).isGreaterThanOrEqualTo(0.03);
+            assertThat(tensors.report().seconds()).isBetween(
+                    tensors.report().headerSeconds() + tensors.report().memorySeconds(),
+                    (System.nanoTime() - start) / 1e9);
         }
     }
 

@@ -40,6 +40,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -48,6 +49,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tensors whose dimensions lie in another order than their shape has: what is saved, divided, viewed and decoded. */
+@Tag("slow")
 @Timeout(60)
 class TensorOrderTest {
     private static final ParallelRule REST = new ParallelRule("*", Split.replicate(), true);

@@ -10,6 +10,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntConsumer;
 
 /**
  * Allocates host memory and pretends that part of it is GPU memory: without a segment, and aligned to 256 bytes instead of a
@@ -22,7 +23,10 @@ final class TrackingAllocator implements MemoryAllocator {
     private final AtomicInteger made = new AtomicInteger();
     private final AtomicInteger copies = new AtomicInteger();
     private final AtomicLong bytes = new AtomicLong();
+    private final AtomicLong peak = new AtomicLong();
     private volatile int limit = Integer.MAX_VALUE;
+    private volatile IntConsumer before = number -> {
+    };
 
     /** Returns the number of open allocations. */
     int open() {
@@ -44,9 +48,19 @@ final class TrackingAllocator implements MemoryAllocator {
         return bytes.get();
     }
 
+    /** Returns the most bytes of open allocations since the last call. */
+    long peak() {
+        return peak.getAndSet(bytes.get());
+    }
+
     /** Makes allocations fail after this number of them. */
     void failAfter(int allocations) {
         limit = allocations;
+    }
+
+    /** Sets what is called before each allocation, with its number from 1 on. */
+    void beforeEach(IntConsumer call) {
+        before = call;
     }
 
     @Override
@@ -59,14 +73,16 @@ final class TrackingAllocator implements MemoryAllocator {
         if (!supports(kind)) {
             throw CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, "allocate", kind + " is not supported");
         }
-        if (made.getAndIncrement() >= limit) {
+        int number = made.incrementAndGet();
+        before.accept(number);
+        if (number > limit) {
             throw CuFileException.of(CuFileError.NOMEM_ERROR, "allocate", "no " + size + " bytes left");
         }
         Arena arena = Arena.ofShared();
         boolean cuda = kind.isCuda();
         MemorySegment memory = arena.allocate(size + 256, PAGE).asSlice(cuda ? 256 : 0, size);
         open.incrementAndGet();
-        bytes.addAndGet(size);
+        peak.accumulateAndGet(bytes.addAndGet(size), Math::max);
         MemoryRange range = cuda
                 ? MemoryRange.ofAddress(memory.address(), size, kind, device)
                 : MemoryRange.ofSegment(memory, kind);

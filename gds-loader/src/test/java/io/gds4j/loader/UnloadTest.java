@@ -10,10 +10,12 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 import org.assertj.core.api.Assertions;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A class loader that has opened a driver is collected once the driver is closed, though the threads that used it live on. */
+@Tag("slow")
 class UnloadTest {
     @Test
     void classLoadersOfClosedDriversAreCollected(@TempDir Path folder) {

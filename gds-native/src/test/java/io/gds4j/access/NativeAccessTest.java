@@ -10,9 +10,11 @@ import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The message of a program without native access names the missing option. */
+@Tag("slow")
 class NativeAccessTest {
     private static final String DENY = "--illegal-native-access=deny";
 

@@ -10,6 +10,7 @@ import io.gds4j.ffi.verbs.SoftVerbs;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.util.EnumSet;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -17,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** The garbage collector releases what a program forgets, whatever else that claims. */
+@Tag("slow")
 @Timeout(120)
 class ForgottenTest {
     private static final int ROUNDS = 20;

@@ -20,12 +20,14 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The contract on a double, which checks the bounds of windows; and what only a double can show. */
+@Tag("slow")
 class SoftRdmaTest extends RdmaContract {
     private final SoftVerbs verbs = new SoftVerbs("soft0");
     private final TestDevice tested = TestDevice.of(verbs);

@@ -30,9 +30,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Files to peers on a double. */
+@Tag("slow")
 class SoftTransferTest extends TransferContract {
     private final SoftVerbs verbs = new SoftVerbs("soft0");
     private final TestDevice tested = TestDevice.of(verbs);

@@ -118,6 +118,10 @@ record AnswerHead(int status, HttpHeaders headers) {
         return value("ETag");
     }
 
+    String generation() {
+        return value("x-goog-generation");
+    }
+
     String lastModified() {
         return value("Last-Modified");
     }
@@ -129,6 +133,16 @@ record AnswerHead(int status, HttpHeaders headers) {
     /** Returns the region of a bucket; empty if none is told. */
     Optional<String> bucketRegion() {
         return headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[A-Za-z0-9-]{1,64}"));
+    }
+
+    /** Returns the code of an error of the Hugging Face hub; empty if there is none. */
+    String hubCode() {
+        return value("X-Error-Code");
+    }
+
+    /** Returns whether the server knows the token, but does not take it: RFC 6750 3.1. */
+    boolean refusesToken() {
+        return status == 401 && value("WWW-Authenticate").contains("invalid_token");
     }
 
     /** Returns the time of the server. */

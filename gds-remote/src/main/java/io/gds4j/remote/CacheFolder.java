@@ -73,15 +73,18 @@ final class CacheFolder {
      * @return false if the block is not there or not whole; the target may be changed
      */
     boolean read(String name, int size, long from, MemorySegment target) {
-        Path file = folder.resolve(name);
-        try (FoundFile found = FoundFile.at(file, LinkOption.NOFOLLOW_LINKS)) {
-            return isOwn(found) && read(found, name, size, from, target);
+        try (FoundFile found = FoundFile.at(folder.resolve(name), LinkOption.NOFOLLOW_LINKS)) {
+            return read(found, name, size, from, target);
         } catch (IOException e) {
             return false;
         }
     }
 
-    private boolean read(FoundFile found, String name, int size, long from, MemorySegment target) throws IOException {
+    /** As {@link #read(String, int, long, MemorySegment)}, from the file that was found: what has its name by now does not matter. */
+    boolean read(FoundFile found, String name, int size, long from, MemorySegment target) throws IOException {
+        if (!isOwn(found)) {
+            return false;
+        }
         try (FileChannel channel = found.channel()) {
             if (channel.size() != size + (long) chunks(size) * Long.BYTES
                     || !read(channel, name, size, (int) from, target)) {
@@ -127,10 +130,10 @@ final class CacheFolder {
         return true;
     }
 
+    /** Fills a buffer from its begin on. */
     private static boolean fill(FileChannel channel, ByteBuffer target, long offset) throws IOException {
-        long start = offset - target.position();
         while (target.hasRemaining()) {
-            if (channel.read(target, start + target.position()) < 0) {
+            if (channel.read(target, offset + target.position()) < 0) {
                 return false;
             }
         }

@@ -13,10 +13,10 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * The bytes of a file that is uploaded.
+ * The bytes of a file that is uploaded, or that a cache has.
  *
  * @param size of the open file: the name may belong to another one since
- * @param opened the file of that name when the upload began
+ * @param opened the file of that name when the upload or the read began
  */
 record FileContent(Path file, FileChannel channel, long size, BasicFileAttributes opened) implements RangeSource {
     static FileContent of(Path file, FileChannel channel) throws IOException {
@@ -47,6 +47,6 @@ record FileContent(Path file, FileChannel channel, long size, BasicFileAttribute
 
     @Override
     public long read(long offset, MemorySegment target, Cancellation cancellation) throws IOException {
-        return channel.read(target.asByteBuffer(), offset);
+        return Math.max(0, channel.read(target.asByteBuffer(), offset));
     }
 }

@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -45,8 +46,8 @@ final class FirstRequest {
     private Optional<HttpSource> attempt() throws InterruptedException, ExecutionException, Attempts.Passing {
         MemorySegment head = MemorySegment.ofArray(new byte[HEAD_BYTES]);
         RangeBody body = new RangeBody(head);
-        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic)
-                .header("Range", "bytes=0-" + (HEAD_BYTES - 1)).build();
+        HttpRequest request = HttpSource.request(
+                connections, uri, place.uri(), basic, Map.of("Range", "bytes=0-" + (HEAD_BYTES - 1))).build();
         HttpResponse<String> response = connections.send(
                 request, place,
                 info -> info.statusCode() == 206 || isShort(AnswerHead.of(info)) ? body : RangeBody.text(),
@@ -135,7 +136,7 @@ final class FirstRequest {
             throw failure(Errno.EIO, RemoteFailure.meaning(416), null);
         }
         RangeBody body = new RangeBody(MemorySegment.ofArray(new byte[1]));
-        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic).build();
+        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic, Map.of()).build();
         HttpResponse<String> whole = connections.send(
                 request, place, info -> info.statusCode() == 200 ? body : dropped(), body::received, attempts);
         AnswerHead answer = AnswerHead.of(whole);
@@ -167,7 +168,7 @@ final class FirstRequest {
         MemorySegment copy = temporary(length);
         RangeBody body = new RangeBody(copy);
         attempts.restartClock();
-        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic).build();
+        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic, Map.of()).build();
         HttpResponse<String> response = connections.send(
                 request, place,
                 info -> info.statusCode() == 200 && isSame(version, AnswerHead.of(info)) ? body : RangeBody.text(),

@@ -75,6 +75,9 @@ final class HttpFileSystem extends FileSystem {
         }
         try {
             RangeSource source = store.open(request);
+            if (source instanceof FileContent) {
+                return source; // a thread that is interrupted closes the channel of its file
+            }
             RangeSource earlier = opened.putIfAbsent(request, source);
             return earlier == null ? source : earlier;
         } catch (CuFileException e) {

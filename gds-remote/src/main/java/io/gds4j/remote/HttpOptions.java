@@ -6,6 +6,7 @@ import java.net.Proxy;
 import java.net.ProxySelector;
 import java.net.URI;
 import java.net.http.HttpRequest;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -43,6 +44,7 @@ public final class HttpOptions {
         private long sequential;
         private Optional<ProxySelector> proxy = Optional.empty();
         private Optional<SSLContext> tls = Optional.empty();
+        private Optional<PemTrust> trust = Optional.empty();
         private Optional<RemoteCache> cache = Optional.empty();
 
         @Override
@@ -57,7 +59,7 @@ public final class HttpOptions {
         List<Object> all() {
             return List.of(
                     headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                    redirectTargets, sequential, proxy, tls, cache);
+                    redirectTargets, sequential, proxy, tls, trust, cache);
         }
     }
 
@@ -161,6 +163,15 @@ public final class HttpOptions {
     /** {@return certificates and keys; empty for those of the JVM, which checks servers} */
     public Optional<SSLContext> tls() {
         return values.tls;
+    }
+
+    /** {@return PEM file of the certificates to trust; empty for those of {@link #tls} or the JVM} */
+    public Optional<Path> certificates() {
+        return values.trust.map(PemTrust::file);
+    }
+
+    Optional<PemTrust> trust() {
+        return values.trust;
     }
 
     /** {@return the local folder that keeps parts of objects; empty for none} */
@@ -282,14 +293,32 @@ public final class HttpOptions {
     }
 
     /**
-     * Returns a copy with other certificates.
+     * Returns a copy that trusts the certificates of a file, and not those of the JVM or of {@link #withTls}. The file is read now. If that fails,
+     * each request by https fails with the reason.
+     *
+     * @param pem certificates of servers or their authorities in PEM, one or more
+     * @return the copy
+     */
+    public HttpOptions withCertificates(Path pem) {
+        Optional<PemTrust> read = Optional.of(new PemTrust(pem));
+        return with(changed -> {
+            changed.trust = read;
+            changed.tls = Optional.empty();
+        });
+    }
+
+    /**
+     * Returns a copy with other certificates, in place of those of {@link #withCertificates}.
      *
      * @param context certificates to trust, and keys of the client
      * @return the copy
      */
     public HttpOptions withTls(SSLContext context) {
         Optional<SSLContext> chosen = Optional.of(context);
-        return with(changed -> changed.tls = chosen);
+        return with(changed -> {
+            changed.tls = chosen;
+            changed.trust = Optional.empty();
+        });
     }
 
     /**
@@ -301,6 +330,18 @@ public final class HttpOptions {
     public HttpOptions withCache(RemoteCache folder) {
         Optional<RemoteCache> chosen = Optional.of(folder);
         return with(changed -> changed.cache = chosen);
+    }
+
+    /** Returns a copy with certificates and headers of other options where these have none. */
+    HttpOptions or(HttpOptions others) {
+        boolean hasOwn = values.tls.isPresent() || values.trust.isPresent();
+        Map<String, String> more = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        more.putAll(others.headers());
+        more.putAll(values.headers);
+        return with(changed -> {
+            changed.trust = hasOwn ? values.trust : others.trust();
+            changed.headers = Collections.unmodifiableMap(more);
+        });
     }
 
     /** Returns the proxy of a URL: the first one that the program's selector names, or the JVM's. */

@@ -12,6 +12,7 @@ import java.nio.file.WatchKey;
 import java.nio.file.WatchService;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -70,8 +71,17 @@ final class HttpPath implements SourcePath {
     }
 
     @Override
+    public Optional<Path> localFile() throws IOException {
+        if (!(source() instanceof FileContent file)) {
+            return Optional.empty();
+        }
+        file.channel().close();
+        return Optional.of(file.file());
+    }
+
+    @Override
     public void create(RangeSource content) throws IOException {
-        if (system.store() instanceof S3Store) {
+        if (system.store().target(toAbsolutePath().toUri()).isPresent()) {
             S3Files.uploadNew(content, this);
         } else {
             SourcePath.super.create(content);

@@ -54,7 +54,12 @@ final class HttpProvider extends FileSystemProvider {
 
         private static final FileTime UNKNOWN = FileTime.fromMillis(0);
 
-        static Attributes of(RangeSource source) {
+        static Attributes of(RangeSource source) throws IOException {
+            if (source instanceof FileContent file) {
+                file.channel().close(); // opened for this question alone
+                return new Attributes(
+                        file.size(), false, file.opened().lastModifiedTime(), file.opened().fileKey());
+            }
             ObjectVersion version = source instanceof CachedSource cached ? cached.version()
                     : source instanceof HttpSource http ? http.version() : ObjectVersion.UNKNOWN;
             return new Attributes(
@@ -265,10 +270,10 @@ final class HttpProvider extends FileSystemProvider {
         throw new ReadOnlyFileSystemException();
     }
 
-    /** Deletes an S3 object. That there is none is no error. */
+    /** Deletes an object of S3 or Azure. That there is none is no error. */
     @Override
     public void delete(Path path) {
-        if (!(system.store() instanceof S3Store)) {
+        if (system.store().target(own(path).toAbsolutePath().toUri()).isEmpty()) {
             throw new ReadOnlyFileSystemException();
         }
         S3Files.delete(path);

@@ -13,8 +13,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -200,23 +202,29 @@ public final class HttpSource implements RangeSource {
 
     CompletableFuture<HttpResponse<String>> send(
             Client client, Place to, long first, long size, HttpResponse.BodyHandler<String> handler) {
-        HttpRequest.Builder request = request(connections, uri, to.uri(), basic)
-                .header("Range", "bytes=" + first + "-" + (first + size - 1));
-        if (version.canBeDemanded()) {
-            request.header("If-Match", version.etag());
-        }
-        return client.send(request.build(), to, handler);
+        String range = "bytes=" + first + "-" + (first + size - 1);
+        Map<String, String> more = version.canBeDemanded() ? Map.of("Range", range, "If-Match", version.etag())
+                : Map.of("Range", range);
+        return client.send(request(connections, uri, to.uri(), basic, more).build(), to, handler);
     }
 
-    /** Returns a request. Credentials go to the origin that the program named only. */
-    static HttpRequest.Builder request(HttpConnections connections, URI uri, URI place, String basic) {
+    /**
+     * Returns a request. Credentials go to the origin that the program named only.
+     *
+     * @param more further headers
+     */
+    static HttpRequest.Builder request(
+            HttpConnections connections, URI uri, URI place, String basic, Map<String, String> more) {
         HttpRequest.Builder request = HttpRequest.newBuilder(withoutUser(place))
                 .GET()
                 .header("Accept-Encoding", "identity");
-        if (ObjectName.isSameOrigin(uri, place)) {
-            connections.options().headers().forEach(request::setHeader);
-            connections.signer().headers("GET", place, Signer.EMPTY_BODY, connections.options().headers())
-                    .forEach(request::setHeader);
+        boolean isOwn = ObjectName.isSameOrigin(uri, place);
+        Map<String, String> sent = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        sent.putAll(isOwn ? connections.options().headers() : Map.of());
+        sent.putAll(more);
+        sent.forEach(request::setHeader);
+        if (isOwn) {
+            connections.signer().headers("GET", place, Signer.EMPTY_BODY, sent).forEach(request::setHeader);
             if (!basic.isEmpty()) {
                 request.setHeader("Authorization", basic);
             }

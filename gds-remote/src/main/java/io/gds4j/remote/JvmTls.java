@@ -90,8 +90,13 @@ final class JvmTls implements NativeHttp.Judge {
     private final X509ExtendedTrustManager manager;
     private @Nullable Accepted accepted;
 
-    private JvmTls(X509ExtendedTrustManager manager) {
+    JvmTls(X509ExtendedTrustManager manager) {
         this.manager = manager;
+    }
+
+    /** Returns the policy of requests; empty if only the JVM's own TLS obeys it. */
+    static Optional<NativeHttp.Tls> policy(HttpOptions options) {
+        return options.trust().map(PemTrust::policy).orElseGet(JvmTls::policyOfTheJvm);
     }
 
     /** Returns the policy; empty if only the JVM's own TLS obeys it. */
@@ -118,8 +123,11 @@ final class JvmTls implements NativeHttp.Judge {
         }
     }
 
-    /** Returns why the settings of the JVM's TLS let no server be trusted; empty if they do, or the program has its own. */
-    static Optional<String> problem() {
+    /** Returns why the settings of TLS let no server be trusted; empty if they do, or the program has its own. */
+    static Optional<String> problem(HttpOptions options) {
+        if (options.tls().isPresent() || options.trust().isPresent()) {
+            return options.trust().flatMap(PemTrust::problem);
+        }
         try {
             boolean own = !SSLContext.getDefault().getProtocol().equals("Default");
             return own ? Optional.empty() : Optional.of(Known.POLICY.problem).filter(text -> !text.isEmpty());

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -98,11 +99,13 @@ final class NativeClient implements Client {
             return "the JDK's client: " + why;
         }
         String version = Library.FOUND.orElseThrow().version().replaceFirst("(OpenSSL/\\S+).*", "$1");
-        return version + JvmTls.policyOfTheJvm()
-                .map(tls -> ", TLS %s to %s by the JVM's policy, %s cipher suites, certificates by the JVM".formatted(
+        return version + JvmTls.policy(options)
+                .map(tls -> ", TLS %s to %s by the JVM's policy, %s cipher suites, certificates by %s".formatted(
                         JvmTls.name(tls.least()), JvmTls.name(tls.most()),
-                        tls.suites().size() + tls.suites13().size()))
-                .orElseGet(() -> "; https by the JDK's client: " + JvmTls.obstacle());
+                        tls.suites().size() + tls.suites13().size(),
+                        options.certificates().map(Path::toString).orElse("the JVM")))
+                .orElseGet(() -> "; https by the JDK's client: "
+                        + options.trust().flatMap(PemTrust::problem).orElseGet(JvmTls::obstacle));
     }
 
     private static Optional<NativeHttp> library() {
@@ -118,7 +121,7 @@ final class NativeClient implements Client {
     public <T> CompletableFuture<HttpResponse<T>> exchange(
             HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
         boolean isTls = request.uri().getScheme().equalsIgnoreCase("https");
-        Optional<NativeHttp.Tls> tls = isTls ? JvmTls.policyOfTheJvm() : Optional.empty();
+        Optional<NativeHttp.Tls> tls = isTls ? JvmTls.policy(pool.options()) : Optional.empty();
         if (isTls && tls.isEmpty()) {
             return other.exchange(request, place, handler);
         }
@@ -141,7 +144,8 @@ final class NativeClient implements Client {
             ofProxy.put(PROXY_AUTHORIZATION, headers.remove(PROXY_AUTHORIZATION));
         }
         // A repetition would hide what the first attempt of these did; the other requests of S3 may be repeated.
-        boolean isOnce = request.method().equals("POST") || headers.containsKey(S3Target.MARK);
+        boolean isOnce = request.method().equals("POST") || headers.containsKey(S3Target.MARK)
+                || headers.containsKey(AzureTarget.MARK);
         HttpOptions options = pool.options();
         return new NativeHttp.Request(
                 request.method(), uri, headers, Optional.empty(), tls, place.addresses(options),

@@ -26,8 +26,13 @@ final class ObjectName {
     static String shown(URI uri) {
         String port = uri.getPort() < 0 ? "" : ":" + uri.getPort();
         String path = uri.getRawPath() == null ? "" : uri.getRawPath();
-        String host = uri.getHost() == null ? "" : uri.getHost();
+        String host = uri.getHost() != null ? uri.getHost() : named(uri.getRawAuthority());
         return uri.getScheme() + "://" + host + port + path + (uri.getRawQuery() == null ? "" : "?...");
+    }
+
+    /** Returns a name that is none of a host, such as that of a bucket with an underscore; empty for other text. */
+    private static String named(@Nullable String authority) {
+        return authority != null && authority.matches("[A-Za-z0-9._-]+") ? authority : "";
     }
 
     /** Returns a text as it may stand in a path: all but letters, digits, {@code - . _ ~ /} escaped, as signatures want it. */
@@ -171,6 +176,18 @@ final class ObjectName {
         String scheme = uri.getScheme();
         return uri.getHost() != null && scheme != null && isPlain(uri.getHost())
                 && (scheme.equalsIgnoreCase("http") || scheme.equalsIgnoreCase("https"));
+    }
+
+    /** Returns the URL of a server, without a slash at its end; empty if it is none, or has a user or a query. */
+    static Optional<URI> server(URI url) {
+        return isHttp(url) && url.getRawUserInfo() == null && url.getRawQuery() == null && url.getRawFragment() == null
+                ? Optional.of(URI.create(url.toString().replaceFirst("/+$", "")))
+                : Optional.empty();
+    }
+
+    /** Returns what the names of all objects in a folder begin with. */
+    static String prefix(List<String> folder) {
+        return folder.isEmpty() ? "" : unescaped(String.join("/", folder)).orElseThrow() + "/";
     }
 
     /** Returns whether all parsers read a host alike: some take 0177.0.0.1, 0x7f000001 and 2130706433 for addresses. */

@@ -9,10 +9,11 @@ import java.util.Optional;
  * @param size bytes
  * @param etag header ETag of the first answer; empty if it had none
  * @param lastModified header Last-Modified of the first answer; empty if it had none
+ * @param generation number that Google's servers give each content of an object; empty if there is none
  */
-record ObjectVersion(long size, String etag, String lastModified) {
+record ObjectVersion(long size, String etag, String lastModified, String generation) {
 
-    static final ObjectVersion UNKNOWN = new ObjectVersion(0, "", "");
+    static final ObjectVersion UNKNOWN = new ObjectVersion(0, "", "", "");
     private static final String CHANGED = "the object changed: ";
 
     /** Returns whether a mismatch is that of another version. */
@@ -21,7 +22,7 @@ record ObjectVersion(long size, String etag, String lastModified) {
     }
 
     static ObjectVersion of(long size, AnswerHead head) {
-        return new ObjectVersion(size, head.etag(), head.lastModified());
+        return new ObjectVersion(size, head.etag(), head.lastModified(), head.generation());
     }
 
     /** Returns when the server says that the object was changed. */
@@ -63,6 +64,10 @@ record ObjectVersion(long size, String etag, String lastModified) {
         if (!etag.equals(now.etag)) {
             return Optional.of(CHANGED + "its ETag was %s, now it is %s"
                     .formatted(AnswerHead.shortened(etag), AnswerHead.shortened(now.etag)));
+        }
+        if (!now.generation.isEmpty() && !generation.equals(now.generation)) { // the place of a redirect has none
+            return Optional.of(CHANGED + "its generation was %s, now it is %s"
+                    .formatted(AnswerHead.shortened(generation), AnswerHead.shortened(now.generation)));
         }
         if (etag.isEmpty() && !lastModified.equals(now.lastModified)) {
             return Optional.of(CHANGED + "Last-Modified was %s, now it is %s"

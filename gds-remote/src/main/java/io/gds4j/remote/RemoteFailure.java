@@ -53,16 +53,39 @@ final class RemoteFailure {
     /** Returns what an answer that is no success says: its status, the code of an S3 server, and the bucket's region. */
     static String meaning(AnswerHead head, @Nullable String body) {
         int status = head.status();
+        Optional<String> ofHub = meaningOfHub(head.hubCode());
+        if (ofHub.isPresent()) {
+            return "status %s: %s".formatted(status, ofHub.get());
+        }
+        if (head.refusesToken()) {
+            return "status 401: the server refuses the token: it is wrong, or has expired";
+        }
         String code = code(body);
         String text = code.equals("NoSuchBucket") ? "status %s: there is no such bucket".formatted(status)
-                : WHO_ASKS.matcher(code).find() ? "status %s: the server refuses access, %s".formatted(status, code)
-                        : meaning(status) + (code.isEmpty() ? "" : ", " + code);
+                : code.equals("ContainerNotFound") ? "status %s: there is no such container".formatted(status)
+                        : WHO_ASKS.matcher(code).find()
+                                ? "status %s: the server refuses access, %s".formatted(status, code)
+                                : meaning(status) + (code.isEmpty() ? "" : ", " + code);
         String remark = switch (code) {
             case "RequestTimeTooSkewed" -> ": the clock of this machine is wrong";
             case "ConditionalRequestConflict" -> ": another writer stores the object at the same time";
             default -> "";
         };
         return text + remark + region(head, body);
+    }
+
+    /** Returns what a code of the Hugging Face hub means, and what helps; empty for another code. */
+    private static Optional<String> meaningOfHub(String code) {
+        return switch (code) {
+            case "GatedRepo" -> Optional.of("the repository is gated: accept its terms on its page of the hub, and set"
+                    + " HF_TOKEN to a token of that account");
+            case "RepoNotFound" -> Optional.of("there is no such repository, or it is private: check its name, and set"
+                    + " HF_TOKEN to a token that may read it");
+            case "RevisionNotFound" -> Optional.of("the repository has no such branch, tag or commit");
+            case "EntryNotFound" -> Optional.of("the revision has no such file");
+            case "DisabledRepo" -> Optional.of("the hub has disabled the repository");
+            default -> Optional.empty();
+        };
     }
 
     /** Returns the region that an answer names because requests must go there; empty if it names none. */
@@ -153,8 +176,11 @@ final class RemoteFailure {
                 return String.valueOf(each.getMessage());
             }
             if (each instanceof CertificateException || each instanceof CertPathValidatorException) {
-                return "the server's certificate is refused: %s; the JVM's truststore or HttpOptions.withTls names others%s"
-                        .formatted(CLASS.matcher(String.valueOf(each.getMessage())).replaceAll(""), JvmTls.remark());
+                return "the server's certificate is refused: %s; %s".formatted(
+                        CLASS.matcher(String.valueOf(each.getMessage())).replaceAll(""),
+                        options.certificates().map(file -> "those of %s are trusted".formatted(file))
+                                .orElseGet(() -> "the JVM's truststore, HttpOptions.withTls or withCertificates names"
+                                        + " others" + JvmTls.remark()));
             }
         }
         String broken = broken(why);
@@ -174,7 +200,8 @@ final class RemoteFailure {
 
     /** Returns the errno of an answer. Servers have status 400, 403 and 404 for credentials that they do not take. */
     static int errno(int status, @Nullable String body) {
-        return WHO_ASKS.matcher(code(body)).find() ? Errno.EACCES : errno(status);
+        return WHO_ASKS.matcher(code(body)).find() ? Errno.EACCES
+                : code(body).equals("BlobAlreadyExists") ? Errno.EEXIST : errno(status);
     }
 
     private static int errno(int status) {

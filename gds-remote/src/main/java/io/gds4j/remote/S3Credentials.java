@@ -4,37 +4,29 @@ import io.gds4j.error.CuFileException;
 import java.time.Instant;
 import java.util.Objects;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Keys that sign requests to an S3 server. Immutable. The text of {@link #toString} holds no key.
  *
+ * @param accessKey name of the key; empty for {@link #ANONYMOUS}
+ * @param secretKey the secret
+ * @param sessionToken token of temporary credentials; empty for lasting ones
+ * @param expires when temporary credentials end; empty if unknown or never
  * @since 0.1
  */
-public final class S3Credentials {
+public record S3Credentials(String accessKey, String secretKey, Optional<String> sessionToken,
+        Optional<Instant> expires) {
+
     /** No credentials: requests are not signed. Public buckets allow that. */
     public static final S3Credentials ANONYMOUS = new S3Credentials("", "", Optional.empty(), Optional.empty());
 
-    private final String accessKey;
-    private final String secretKey;
-    private final Optional<String> sessionToken;
-    private final Optional<Instant> expires;
-
     /**
-     * Checks for null, and that the keys can be sent.
+     * Refuses null, and keys that cannot be sent.
      *
-     * @param accessKey as {@link #accessKey}
-     * @param secretKey as {@link #secretKey}
-     * @param sessionToken as {@link #sessionToken}
-     * @param expires as {@link #expires}
      * @throws CuFileException INVALID_VALUE for a space, a line break or another character that is not visible ASCII in
      *         {@code accessKey} or {@code sessionToken}
      */
-    public S3Credentials(
-            String accessKey,
-            String secretKey,
-            Optional<String> sessionToken,
-            Optional<Instant> expires) {
+    public S3Credentials {
         Objects.requireNonNull(accessKey, "accessKey");
         Objects.requireNonNull(secretKey, "secretKey");
         Objects.requireNonNull(sessionToken, "sessionToken");
@@ -43,30 +35,6 @@ public final class S3Credentials {
             throw CuFileException.invalid("S3Credentials",
                     "the access key or the session token has a space, a line break or another character that is not visible ASCII");
         }
-        this.accessKey = accessKey;
-        this.secretKey = secretKey;
-        this.sessionToken = sessionToken;
-        this.expires = expires;
-    }
-
-    /** {@return name of the key; empty for {@link #ANONYMOUS}} */
-    public String accessKey() {
-        return accessKey;
-    }
-
-    /** {@return the secret} */
-    public String secretKey() {
-        return secretKey;
-    }
-
-    /** {@return token of temporary credentials; empty for lasting ones} */
-    public Optional<String> sessionToken() {
-        return sessionToken;
-    }
-
-    /** {@return when temporary credentials end; empty if unknown or never} */
-    public Optional<Instant> expires() {
-        return expires;
     }
 
     /**
@@ -84,17 +52,5 @@ public final class S3Credentials {
     @Override
     public String toString() {
         return accessKey.isEmpty() ? "S3Credentials[anonymous]" : "S3Credentials[hidden]";
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof S3Credentials that && accessKey.equals(that.accessKey)
-                && secretKey.equals(that.secretKey) && sessionToken.equals(that.sessionToken)
-                && expires.equals(that.expires);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(accessKey, secretKey, sessionToken, expires);
     }
 }

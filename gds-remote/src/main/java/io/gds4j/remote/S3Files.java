@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * Objects of S3 servers as paths, for what takes paths: the loader and {@code CuFileDriver.openFile}.
@@ -21,6 +22,9 @@ import java.util.Optional;
  * @since 0.1
  */
 public final class S3Files {
+    /** Names of buckets and access points that AWS serves by other requests, or at other servers. */
+    private static final Pattern OTHER_REQUESTS = Pattern.compile(".+--(x|xa|op)-s3");
+
     private S3Files() {
     }
 
@@ -28,7 +32,7 @@ public final class S3Files {
      * Returns the path of an object, or of a folder, which is a prefix of keys. Sends nothing yet. The path and those resolved
      * from it share connections, and open each object once: its size and version are those of the first use.
      *
-     * @param uri {@code s3://bucket/key}; a slash at the end says that it is a folder
+     * @param uri {@code s3://bucket/key}, or the same with {@code s3a} or {@code s3n} as Hadoop writes it; a slash at the end says that it is a folder
      * @param options settings
      * @return the path; its text is the URL. {@link #upload(Path, Path)}, {@link SourcePath#create} and {@code Files.delete} change objects; other
      *         methods of {@code Files} that write are refused
@@ -37,8 +41,16 @@ public final class S3Files {
     public static SourcePath path(URI uri, S3Options options) {
         Objects.requireNonNull(uri, "uri");
         String bucket = uri.getRawAuthority() == null ? "" : uri.getRawAuthority();
-        if (!"s3".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[A-Za-z0-9._-]{1,255}")) {
+        if (bucket.startsWith("arn:")) {
+            throw notAllowed(uri, "; an access point is named by its alias, such as NAME-...-s3alias");
+        }
+        if (!String.valueOf(uri.getScheme()).matches("(?i)s3[an]?") || !bucket.matches("[A-Za-z0-9._-]{1,255}")) {
             throw notAllowed(uri, "");
+        }
+        if (options.endpoint().isEmpty() && OTHER_REQUESTS.matcher(bucket).matches()) {
+            throw CuFileException.invalid(
+                    "S3Files.path",
+                    "the bucket %s is one of S3 Express or Outposts, which are not supported".formatted(bucket));
         }
         if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
             throw notAllowed(uri, "; in a key, ? is %3F and # is %23");
@@ -62,7 +74,7 @@ public final class S3Files {
      * Uploads a file. The object appears complete or not at all: files above 16 MiB are sent in parts, which a failure removes.
      *
      * @param file the file
-     * @param target path of the object, made by {@link #path}
+     * @param target path of the object, made by {@link #path} or {@link AzureFiles#path}
      * @throws IOException if the file cannot be read, or was written since the upload began
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
      */
@@ -76,7 +88,7 @@ public final class S3Files {
      * content.
      *
      * @param content the bytes; up to 4 threads read them, each byte once. An exception of it ends the upload
-     * @param target path of the object, made by {@link #path}
+     * @param target path of the object, made by {@link #path} or {@link AzureFiles#path}
      * @throws IOException if the content cannot be read, or has another version than when the upload began
      * @throws CuFileException as {@link #upload(Path, Path)}
      */
@@ -89,7 +101,7 @@ public final class S3Files {
      * {@code If-None-Match} replace it.
      *
      * @param file the file
-     * @param target path of the object, made by {@link #path}
+     * @param target path of the object, made by {@link #path} or {@link AzureFiles#path}
      * @throws IOException if the file cannot be read, or was written since the upload began
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR with errno EEXIST if there is such an object, with
      *         another one if the server refuses
@@ -109,9 +121,8 @@ public final class S3Files {
 
     private static void upload(String function, Path target, boolean onlyNew, Sending sending) throws IOException {
         HttpPath path = object(function, target);
-        S3Store store = (S3Store) path.getFileSystem().store();
         try {
-            sending.of(new S3Upload(store.names(), new S3Requests(store.connections()), key(path), onlyNew));
+            sending.of(new S3Upload(written(path), onlyNew));
         } finally {
             path.getFileSystem().forget(path);
         }
@@ -120,29 +131,32 @@ public final class S3Files {
     /**
      * Deletes an object. That there is none is no error. A thread that is interrupted attempts it once, for at most half a second.
      *
-     * @param target path of the object, made by {@link #path}
+     * @param target path of the object, made by {@link #path} or {@link AzureFiles#path}
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
      */
     public static void delete(Path target) {
         HttpPath path = object("S3Files.delete", target);
-        S3Store store = (S3Store) path.getFileSystem().store();
-        URI uri = store.names().url(key(path), Map.of());
+        UploadTarget deleted = written(path);
         try {
-            new S3Requests(store.connections()).tidy(requests -> requests.delete(uri));
+            deleted.requests().tidy(requests -> requests.delete(deleted.url(Map.of()), deleted.deleted()));
+        } catch (CuFileException e) {
+            if (!e.isNotFound() || deleted instanceof S3Target) {
+                throw e;
+            }
         } finally {
             path.getFileSystem().forget(path);
         }
     }
 
     private static HttpPath object(String function, Path target) {
-        if (target instanceof HttpPath path && path.getFileSystem().store() instanceof S3Store
-                && path.getNameCount() > 0) {
+        if (target instanceof HttpPath path && path.getNameCount() > 0
+                && path.getFileSystem().store().target(path.toAbsolutePath().toUri()).isPresent()) {
             return path;
         }
         throw CuFileException.invalid(function, "not the path of an S3 object: " + target);
     }
 
-    private static String key(HttpPath path) {
-        return S3Names.key(path.toAbsolutePath().toUri());
+    private static UploadTarget written(HttpPath path) {
+        return path.getFileSystem().store().target(path.toAbsolutePath().toUri()).orElseThrow();
     }
 }

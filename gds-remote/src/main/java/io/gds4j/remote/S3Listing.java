@@ -11,13 +11,19 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import javax.xml.stream.XMLInputFactory;
 import javax.xml.stream.XMLStreamConstants;
 import javax.xml.stream.XMLStreamException;
 import javax.xml.stream.XMLStreamReader;
 
-/** The keys directly below a prefix, by ListObjectsV2. */
-record S3Listing(S3Names names, S3Requests requests) {
+/**
+ * The objects directly below a prefix, by ListObjectsV2 of S3 or by List Blobs of Azure.
+ *
+ * @param page makes the URL of a page from the token of the page before, which is empty for the first one
+ */
+record S3Listing(String prefix, Function<String, URI> page, S3Requests requests) {
+
     private static final int MAX_PAGES = 1000;
     /** S3 lists 1,000 keys a page. */
     private static final int MAX_KEYS = 1_000_000;
@@ -26,19 +32,35 @@ record S3Listing(S3Names names, S3Requests requests) {
     private static final int MAX_ATTRIBUTES = 20;
     private static final int MAX_DEPTH = 20;
 
-    /** Returns keys of objects, and keys of folders, which end with a slash. */
-    List<String> below(String prefix) {
-        List<String> keys = new ArrayList<>();
-        long bytes = 0;
-        String token = "";
-        Set<String> tokens = new HashSet<>();
-        for (int page = 0; page < MAX_PAGES; page++) {
+    /**
+     * Lists a folder by ListObjectsV2.
+     *
+     * @param url makes the URL of the bucket with a query
+     */
+    static S3Listing of(List<String> folder, Function<Map<String, String>, URI> url, HttpConnections connections) {
+        String prefix = ObjectName.prefix(folder);
+        return new S3Listing(prefix, token -> {
             Map<String, String> query = new HashMap<>(
                     Map.of("list-type", "2", "delimiter", "/", "prefix", prefix, "encoding-type", "url"));
             if (!token.isEmpty()) {
                 query.put("continuation-token", token);
             }
-            URI uri = names.url("", query);
+            return url.apply(query);
+        }, new S3Requests(connections));
+    }
+
+    /** Returns the escaped names of objects and folders, those of folders with a slash at the end. */
+    List<String> names() {
+        return below().stream().map(key -> ObjectName.escaped(key.substring(prefix.length()))).toList();
+    }
+
+    private List<String> below() {
+        List<String> keys = new ArrayList<>();
+        long bytes = 0;
+        String token = "";
+        Set<String> tokens = new HashSet<>();
+        for (int number = 0; number < MAX_PAGES; number++) {
+            URI uri = page.apply(token);
             int known = keys.size();
             try {
                 byte[] xml = requests.send("GET", uri, new byte[0]).body();
@@ -70,7 +92,7 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
         }
         throw S3Requests.failure(
-                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %s pages of objects".formatted(MAX_PAGES),
+                "GET", page.apply(""), Errno.EIO, "more than %s pages of objects".formatted(MAX_PAGES),
                 null);
     }
 
@@ -93,7 +115,7 @@ record S3Listing(S3Names names, S3Requests requests) {
         String parent = "";
         boolean encoded = false;
         String truncated = "";
-        boolean isList = false;
+        String root = "";
         List<String> found = new ArrayList<>();
         while (reader.hasNext()) {
             if (reader.next() != XMLStreamConstants.START_ELEMENT) {
@@ -102,9 +124,16 @@ record S3Listing(S3Names names, S3Requests requests) {
             String name = reader.getLocalName();
             name = name.substring(name.indexOf(':') + 1);
             switch (name) {
-                case "ListBucketResult" -> isList = true;
-                case "Contents", "CommonPrefixes" -> parent = name;
+                case "ListBucketResult", "EnumerationResults" -> root = name;
+                case "Contents", "CommonPrefixes", "Blob", "BlobPrefix" -> parent = name;
                 case "Key" -> found.add(reader.getElementText());
+                case "Name" -> { // Azure's; S3 gives the bucket one
+                    boolean isEscaped = "true".equals(reader.getAttributeValue(null, "Encoded"));
+                    String blob = reader.getElementText();
+                    if (parent.startsWith("Blob")) {
+                        found.add(isEscaped ? ObjectName.unescaped(blob).orElse(blob) : blob);
+                    }
+                }
                 case "Prefix" -> {
                     String prefix = reader.getElementText();
                     if (parent.equals("CommonPrefixes")) {
@@ -114,6 +143,10 @@ record S3Listing(S3Names names, S3Requests requests) {
                 case "EncodingType" -> encoded = reader.getElementText().equals("url");
                 case "IsTruncated" -> truncated = reader.getElementText().strip();
                 case "NextContinuationToken" -> token = reader.getElementText();
+                case "NextMarker" -> { // S3's is of its first version of lists
+                    String marker = reader.getElementText();
+                    token = root.equals("EnumerationResults") ? marker : token;
+                }
                 default -> {
                     // Sizes and times are those of the objects themselves.
                 }
@@ -122,8 +155,8 @@ record S3Listing(S3Names names, S3Requests requests) {
         for (String key : found) {
             keys.add(encoded ? URLDecoder.decode(key, StandardCharsets.UTF_8) : key);
         }
-        if (!isList) {
-            throw new XMLStreamException("no ListBucketResult");
+        if (root.isEmpty()) {
+            throw new XMLStreamException("no list of objects");
         }
         boolean more = truncated.isEmpty() ? !token.isEmpty() : truncated.equalsIgnoreCase("true");
         if (more && token.isEmpty()) {

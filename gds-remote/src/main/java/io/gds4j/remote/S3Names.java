@@ -33,7 +33,7 @@ record S3Names(String bucket, S3Options options) {
                 : ObjectName.unescaped(uri.getRawPath().substring(1)).orElseThrow();
     }
 
-    private static String query(Map<String, String> query) {
+    static String query(Map<String, String> query) {
         return query.isEmpty() ? ""
                 : new TreeMap<>(query).entrySet().stream()
                         .map(entry -> entry.getKey() + "=" + ObjectName.escaped(entry.getValue()).replace("/", "%2F"))

@@ -2,6 +2,8 @@ package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
 import java.net.URI;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -18,7 +20,7 @@ import java.util.function.Supplier;
  * @since 0.1
  */
 public final class S3Options {
-    /** Bytes of a part: S3 takes 5 MiB to 5 GiB, and four of them are in memory. */
+    /** Bytes of a part or block: S3 takes 5 MiB to 5 GiB, Azure up to 4000 MiB, and four of them are in memory. */
     static final int PART = 16 << 20;
 
     private final Optional<URI> endpoint;
@@ -26,6 +28,7 @@ public final class S3Options {
     private final boolean pathStyle;
     private final Supplier<S3Credentials> credentials;
     private final HttpOptions http;
+    private final HttpOptions environment;
     private final int partBytes;
 
     /** Credentials that stay the same. */
@@ -41,7 +44,8 @@ public final class S3Options {
         region = builder.region;
         pathStyle = builder.pathStyle.orElse(endpoint.isPresent());
         credentials = builder.credentials;
-        http = builder.http;
+        environment = builder.environment;
+        http = builder.http.or(environment);
         partBytes = builder.partBytes;
         if (endpoint.isPresent() && !ObjectName.isHttp(endpoint.get())) {
             throw CuFileException.invalid("S3Options", "the endpoint: " + ObjectName.notHttp(endpoint.get()));
@@ -95,7 +99,9 @@ public final class S3Options {
      * Returns the settings that AWS's tools would use: {@code AWS_ENDPOINT_URL_S3} or {@code AWS_ENDPOINT_URL} or the profile's
      * {@code endpoint_url}, {@code AWS_REGION} or {@code AWS_DEFAULT_REGION} or the profile's, else us-east-1; credentials from the
      * environment, the profile, the metadata of the container and of the instance, in this order. Profiles that sign in elsewhere
-     * need an {@link S3CredentialsProvider}. An endpoint means path style.
+     * need an {@link S3CredentialsProvider}. An endpoint means path style. Requests trust the certificates of {@code AWS_CA_BUNDLE} or
+     * the profile's {@code ca_bundle}, unless the options of {@link Builder#http} name others, and pay with
+     * {@code AWS_REQUEST_PAYER=requester}.
      *
      * @return the settings; credentials are looked for when the first request needs them
      * @throws CuFileException INVALID_VALUE if a variable is not valid
@@ -129,7 +135,28 @@ public final class S3Options {
             throw CuFileException.invalid(
                     "S3Options", "AWS_ENDPOINT_URL, or endpoint_url of the profile, is not an http or https URL");
         }
-        return new Builder(url, region, new CredentialChain(variables)).build();
+        Builder builder = new Builder(url, region, new CredentialChain(variables));
+        builder.environment = requests(variables, profile);
+        return builder.build();
+    }
+
+    /** Returns what the environment says of each request. */
+    private static HttpOptions requests(Map<String, String> variables, S3Profile profile) {
+        HttpOptions requests = HttpOptions.DEFAULTS;
+        String payer = variables.getOrDefault("AWS_REQUEST_PAYER", "");
+        if (!payer.isEmpty()) {
+            if (!payer.equals("requester")) {
+                throw CuFileException.invalid("S3Options", "AWS_REQUEST_PAYER has another value than requester");
+            }
+            requests = requests.withHeader("x-amz-request-payer", payer);
+        }
+        Optional<Path> bundle;
+        try {
+            bundle = S3Profile.file(variables, "AWS_CA_BUNDLE", profile.get("ca_bundle"));
+        } catch (InvalidPathException e) {
+            throw CuFileException.invalid("S3Options", "AWS_CA_BUNDLE, or ca_bundle of the profile, is no path");
+        }
+        return bundle.map(requests::withCertificates).orElse(requests);
     }
 
     private static String first(Map<String, String> variables, String one, String other) {
@@ -155,6 +182,7 @@ public final class S3Options {
         private Optional<Boolean> pathStyle;
         private Supplier<S3Credentials> credentials;
         private HttpOptions http;
+        private HttpOptions environment = HttpOptions.DEFAULTS;
         private int partBytes = PART;
 
         private Builder(Optional<URI> endpoint, String region, Supplier<S3Credentials> credentials) {
@@ -169,6 +197,7 @@ public final class S3Options {
             this(options.endpoint, options.region, options.credentials);
             pathStyle = Optional.of(options.pathStyle);
             http = options.http;
+            environment = options.environment;
             partBytes = options.partBytes;
         }
 

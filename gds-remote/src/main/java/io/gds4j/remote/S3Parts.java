@@ -5,23 +5,14 @@ import io.gds4j.error.Errno;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletionService;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorCompletionService;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -31,13 +22,9 @@ import java.util.regex.Pattern;
  * @param id tells it from other uploads of the key, which are never aborted
  * @param checks whether the server compares a checksum with each part, so that the signature need not cover it
  */
-record S3Parts(S3Target target, String id, boolean checks) {
+record S3Parts(S3Target target, String id, boolean checks) implements Parts {
 
     private static final int MAX_PARTS = 10_000;
-    private static final int PAGE = 4096;
-
-    /** Parts in memory at the same time. */
-    private static final int TOGETHER = 4;
 
     /** Longest time to wait for the id of an upload if the program is ending: nothing else tells it from those of others. */
     private static final Duration GRACE = Duration.ofMillis(300);
@@ -52,10 +39,6 @@ record S3Parts(S3Target target, String id, boolean checks) {
 
     /** Answers of servers that do not know checksums, and do not ignore them either. */
     private static final Pattern MAY_LACK_CHECKSUMS = Pattern.compile(": status (400|501)\\b");
-
-    /** A part of the object. */
-    private record Part(URI uri, long offset, long length) {
-    }
 
     /** What the server shall make the object of: the tag of a part, and its checksum, which is empty if the server compares none. */
     private record Sent(String tag, String checksum) {
@@ -75,7 +58,7 @@ record S3Parts(S3Target target, String id, boolean checks) {
     static S3Parts begin(S3Target target) {
         AtomicBoolean doubt = new AtomicBoolean();
         boolean isTls = target.url(Map.of()).getScheme().equals("https");
-        Map<String, String> mark = Map.of(S3Target.MARK, target.mark());
+        Map<String, String> mark = target.headers();
         S3Parts begun;
         try {
             begun = begin(target, isTls ? Map.of(S3Target.MARK, target.mark(), ALGORITHM, CRC32C) : mark, doubt);
@@ -117,96 +100,61 @@ record S3Parts(S3Target target, String id, boolean checks) {
         return "an upload without parts may stay at the server: " + target;
     }
 
-    /** Returns the URL of the upload. */
-    URI url() {
+    @Override
+    public String method() {
+        return "POST";
+    }
+
+    @Override
+    public URI url() {
         return target.url(Map.of("uploadId", id));
     }
 
-    /** Sends the parts, and returns the list of them that completes the upload. */
-    byte[] send(RangeSource content, long size) throws IOException {
-        long bytes = Math.max(target.partBytes(), Math.ceilDiv(size, MAX_PARTS));
-        List<Part> parts = new ArrayList<>();
-        for (long at = 0; at < size; at += bytes) {
-            String number = String.valueOf(parts.size() + 1);
-            parts.add(new Part(
-                    target.url(Map.of("partNumber", number, "uploadId", id)), at, Math.min(bytes, size - at)));
-        }
-        Sent[] sent = new Sent[parts.size()];
-        AtomicInteger next = new AtomicInteger();
-        int together = Math.min(TOGETHER, sent.length);
-        ExecutorService threads = Executors.newFixedThreadPool(
-                together, Thread.ofPlatform().daemon().name("gds4j-upload-", 0).factory());
-        CompletionService<Boolean> ended = new ExecutorCompletionService<>(threads);
-        try {
-            for (int i = 0; i < together; i++) {
-                ended.submit(() -> {
-                    try (Arena arena = Arena.ofShared()) {
-                        MemorySegment memory = arena.allocate(bytes, PAGE);
-                        for (int n = next.getAndIncrement(); n < sent.length; n = next.getAndIncrement()) {
-                            sent[n] = send(parts.get(n), content, memory);
-                        }
-                    }
-                    return true;
-                });
-            }
-            for (int i = 0; i < together; i++) {
-                ended.take().get();
-            }
-        } catch (ExecutionException e) {
-            switch (e.getCause()) {
-                case RuntimeException known -> throw known;
-                case Error known -> throw known;
-                case IOException known -> throw known;
-                default -> throw new IOException(e.getCause());
-            }
-        } catch (InterruptedException e) {
-            throw S3Requests.interrupted("PUT", target.url(Map.of()), e);
-        } finally {
-            // The parts in flight end before the upload is given up: a late one would remain.
-            threads.shutdownNow();
-            threads.close();
-        }
-        StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
-        for (int i = 0; i < sent.length; i++) {
-            xml.append(sent[i].xml(i + 1));
-        }
-        return xml.append("</CompleteMultipartUpload>").toString().getBytes(StandardCharsets.UTF_8);
+    /** The request that began the parts had the mark. */
+    @Override
+    public Map<String, String> headers() {
+        return Map.of();
     }
 
-    /** Sends a part by way of this memory. */
-    private Sent send(Part part, RangeSource content, MemorySegment memory) throws IOException, InterruptedException {
-        MemorySegment bytes = S3Upload.filled(memory.asSlice(0, part.length), content, part.offset);
+    @Override
+    public MemorySegment send(RangeSource content, long size) throws IOException {
+        long bytes = Math.max(target.partBytes(), Math.ceilDiv(size, MAX_PARTS));
+        List<Sent> sent = Parts.send(
+                content, size, bytes, target.url(Map.of()), (number, part) -> send(number + 1, part));
+        StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
+        for (int i = 0; i < sent.size(); i++) {
+            xml.append(sent.get(i).xml(i + 1));
+        }
+        return Parts.bytes(xml.append("</CompleteMultipartUpload>"));
+    }
+
+    private Sent send(int number, MemorySegment bytes) {
+        URI uri = target.url(Map.of("partNumber", String.valueOf(number), "uploadId", id));
         String checksum = checks ? S3Signer.crc32c(bytes) : "";
         Map<String, String> headers = checks ? Map.of(S3Requests.CHECKSUM, checksum) : Map.of();
-        HttpResponse<byte[]> answer = target.requests().send("PUT", part.uri, bytes, headers);
-        if (!S3Publication.isWhole(answer)) {
-            throw S3Requests.unlike("PUT", part.uri, answer, S3Publication.WHOLE);
+        HttpResponse<byte[]> answer = target.requests().send("PUT", uri, bytes, headers);
+        if (!target.isStored("PUT", answer)) {
+            throw S3Requests.unlike("PUT", uri, answer, target.stored("PUT"));
         }
         String told = answer.headers().firstValue(S3Requests.CHECKSUM).orElse(checksum);
         if (checks && !told.equals(checksum)) {
-            throw S3Requests.failure("PUT", part.uri, Errno.EIO,
+            throw S3Requests.failure("PUT", uri, Errno.EIO,
                     "the server has the checksum %s instead of %s".formatted(InertText.quote(told), checksum), null);
         }
         return new Sent(answer.headers().firstValue("ETag").orElseThrow(), checksum);
     }
 
-    /** Takes the parts away, and returns the failure; it names the upload if the parts stay. */
-    RuntimeException abort(Throwable failure) throws IOException {
+    @Override
+    public RuntimeException abort(Throwable failure) throws IOException {
         try {
-            target.requests().once().tidy(asking -> asking.delete(url()));
+            target.requests().once().tidy(asking -> asking.delete(url(), target.deleted()));
         } catch (CuFileException e) {
             if (!e.isNotFound()) {
                 return S3Target.told(failure,
                         "its parts stay at the server: %s, upload id %s".formatted(target, InertText.name(id)));
             }
         }
-        switch (failure) {
-            case IOException known -> throw known;
-            case Error known -> throw known;
-            default -> {
-                return (RuntimeException) failure;
-            }
-        }
+        return Parts.thrown(failure);
     }
 
     private static String unescaped(String xml) {

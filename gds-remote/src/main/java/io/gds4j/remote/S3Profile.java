@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -77,20 +78,20 @@ record S3Profile(String name, boolean isThere, Map<String, String> settings, Lis
     }
 
     static Path config(Map<String, String> environment) {
-        return file(environment, "AWS_CONFIG_FILE", "config");
+        return file(environment, "AWS_CONFIG_FILE", "~/.aws/config").orElseThrow();
     }
 
     static Path credentials(Map<String, String> environment) {
-        return file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
+        return file(environment, "AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials").orElseThrow();
     }
 
-    private static Path file(Map<String, String> environment, String variable, String name) {
+    /** Returns the file that a variable names, or another one; empty if neither is given. */
+    static Optional<Path> file(Map<String, String> environment, String variable, String otherwise) {
         String home = environment.getOrDefault("HOME", System.getProperty("user.home"));
-        String known = environment.getOrDefault(variable, "");
-        if (known.isEmpty()) {
-            return Path.of(home, ".aws", name);
-        }
-        return known.startsWith("~/") ? Path.of(home, known.substring(2)) : Path.of(known);
+        String set = environment.getOrDefault(variable, "");
+        String known = set.isEmpty() ? otherwise : set;
+        return known.isEmpty() ? Optional.empty()
+                : Optional.of(known.startsWith("~/") ? Path.of(home, known.substring(2)) : Path.of(known));
     }
 
     /** Returns the settings of each section. A line that is indented further than its setting belongs to it. */

@@ -10,23 +10,15 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.regex.Pattern;
 
 /**
  * The request that makes an object appear. Its answer may get lost, and a repetition fails then: the mark of the object tells.
  *
  * @param onlyNew whether an object that exists already is left as it is, which is an error
  */
-record S3Publication(S3Target target, boolean onlyNew) {
+record S3Publication(UploadTarget target, boolean onlyNew) {
     /** Longest time to look for an object if the program is ending. */
     private static final Duration GLANCE = Duration.ofMillis(200);
-
-    /** What S3 answers when parts have become an object. Status 200 is no proof: S3 has sent it by the time that it fails. */
-    private static final Pattern COMPLETED =
-            Pattern.compile("(<\\?[^>]*>\\s*)?<(\\w+:)?CompleteMultipartUploadResult\\b.*", Pattern.DOTALL);
-
-    /** What S3 answers when it has a whole object or a part. */
-    static final String WHOLE = "status 200, an ETag and no text";
 
     /** What became of the object. */
     private sealed interface Outcome {
@@ -63,11 +55,8 @@ record S3Publication(S3Target target, boolean onlyNew) {
      *
      * @throws CuFileException if the server does not prove that it is; it tells if it may be
      */
-    void publish(String method, URI uri, MemorySegment body) {
-        Map<String, String> headers = new HashMap<>();
-        if (method.equals("PUT")) {
-            headers.put(S3Target.MARK, target.mark());
-        }
+    void publish(String method, URI uri, Map<String, String> fixed, MemorySegment body) {
+        Map<String, String> headers = new HashMap<>(fixed);
         if (onlyNew) {
             headers.put("If-None-Match", "*");
         }
@@ -76,7 +65,7 @@ record S3Publication(S3Target target, boolean onlyNew) {
                 // as it should be
             }
             case Refused(CuFileException why) -> throw isThereAlready(why)
-                    ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", why)
+                    ? S3Requests.exists(method, uri, why)
                     : why;
             case Unknown(CuFileException why, Place place) -> throw S3Target.told(why, place.text);
         }
@@ -86,13 +75,10 @@ record S3Publication(S3Target target, boolean onlyNew) {
         AtomicBoolean doubt = new AtomicBoolean();
         try {
             HttpResponse<byte[]> answer = target.requests().send(method, uri, body, headers, () -> doubt.set(true));
-            boolean isTold =
-                    method.equals("PUT") ? isWhole(answer) : COMPLETED.matcher(S3Requests.text(answer)).matches();
-            if (isTold) {
+            if (target.isStored(method, answer)) {
                 return new Stored();
             }
-            CuFileException unlike = S3Requests.unlike(
-                    method, uri, answer, method.equals("PUT") ? WHOLE : "a CompleteMultipartUploadResult");
+            CuFileException unlike = S3Requests.unlike(method, uri, answer, target.stored(method));
             Place place = look(target.requests().once(), unlike);
             return judged(unlike, place, doubt.get() || place == Place.UNTOLD);
         } catch (CuFileInterruptedException e) {
@@ -107,12 +93,6 @@ record S3Publication(S3Target target, boolean onlyNew) {
         }
     }
 
-    /** Returns whether an answer to PUT is one of S3: the ETag, and no page of a portal. */
-    static boolean isWhole(HttpResponse<byte[]> answer) {
-        return answer.statusCode() == 200 && !answer.headers().firstValue("ETag").orElse("").isBlank()
-                && S3Requests.text(answer).isBlank();
-    }
-
     private Outcome judged(CuFileException why, Place place, boolean doubt) {
         // Servers refuse a long body by an answer that may get lost; an earlier attempt has not replaced the object either.
         boolean exists = place == Place.ANOTHER && isThereAlready(why);
@@ -121,7 +101,7 @@ record S3Publication(S3Target target, boolean onlyNew) {
     }
 
     private boolean isThereAlready(CuFileException why) {
-        return onlyNew && why.errno().orElse(0) == Errno.ESTALE;
+        return onlyNew && (why.errno().orElse(0) == Errno.ESTALE || why.errno().orElse(0) == Errno.EEXIST);
     }
 
     /** Deletes a new object if it appeared although the thread was interrupted meanwhile. */
@@ -137,7 +117,7 @@ record S3Publication(S3Target target, boolean onlyNew) {
             target.requests().tidy(asking -> {
                 place[0] = look(asking.once(GLANCE), why);
                 if (place[0] == Place.OURS) {
-                    asking.delete(target.url(Map.of()));
+                    asking.delete(target.url(Map.of()), target.deleted());
                 }
             });
             return place[0] == Place.OURS ? new Refused(why) : new Unknown(why, place[0]);
@@ -150,7 +130,7 @@ record S3Publication(S3Target target, boolean onlyNew) {
     /** Asks the server whose object is there. A failure to tell is added to that of the upload. */
     private Place look(S3Requests asking, CuFileException failure) {
         try {
-            return asking.send("HEAD", target.url(Map.of()), new byte[0]).headers().firstValue(S3Target.MARK)
+            return asking.send("HEAD", target.url(Map.of()), new byte[0]).headers().firstValue(target.markHeader())
                     .map(mark -> mark.equals(target.mark()) ? Place.OURS : Place.ANOTHER).orElse(Place.UNTOLD);
         } catch (CuFileException e) {
             if (e.isNotFound()) {

@@ -16,11 +16,13 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,7 +37,9 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     /** A checksum of the body, which the server compares: a request that has it is signed without a digest of the body. */
     static final String CHECKSUM = "x-amz-checksum-crc32c";
 
-    private static final int DELETED = 204;
+    /** What Google's servers answer to a part of an upload; no redirect. */
+    static final int UNFINISHED = 308;
+
     private static final int MAX_ANSWER = 16 << 20;
 
     /** Longest time that S3 may complete an upload, in times without progress. */
@@ -117,12 +121,14 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     /**
      * Deletes something.
      *
+     * @param deleted statuses of the answer
      * @throws CuFileException if the server refuses, or does not say so as S3 does
      */
-    void delete(URI uri) {
+    void delete(URI uri, Set<Integer> deleted) {
         HttpResponse<byte[]> answer = send("DELETE", uri, new byte[0]);
-        if (answer.statusCode() != DELETED) {
-            throw unlike("DELETE", uri, answer, "status " + DELETED);
+        if (!deleted.contains(answer.statusCode())) {
+            throw unlike("DELETE", uri, answer,
+                    "status " + deleted.stream().sorted().map(String::valueOf).collect(Collectors.joining(" or ")));
         }
     }
 
@@ -141,14 +147,17 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         all.putAll(options.headers());
         all.putAll(headers);
         String digest = body.byteSize() == 0 ? Signer.EMPTY_BODY
-                : headers.containsKey(CHECKSUM) ? Signer.UNSIGNED_BODY : S3Signer.sha256(body);
+                : headers.containsKey(CHECKSUM) || !connections.signer().coversBody() ? Signer.UNSIGNED_BODY
+                        : S3Signer.sha256(body);
+        Map<String, String> signed = new TreeMap<>(all);
+        signed.put("Content-Length", String.valueOf(body.byteSize()));
         // No other POST has a body.
         boolean completes = method.equals("POST") && body.byteSize() > 0;
         try {
             return attempts.run(() -> {
                 HttpRequest.Builder request = HttpRequest.newBuilder(uri);
                 all.forEach(request::setHeader);
-                connections.signer().headers(method, uri, digest, all).forEach(request::setHeader);
+                connections.signer().headers(method, uri, digest, signed).forEach(request::setHeader);
                 CountedBody sent = new CountedBody(body);
                 AtomicLong received = new AtomicLong();
                 BooleanSupplier lives = signsOfLife(received);
@@ -217,10 +226,10 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         return new String(answer.body(), StandardCharsets.UTF_8).strip();
     }
 
-    /** Returns the failure of a request whose answer is not that of S3: a portal, a proxy or a server of files may send it. */
+    /** Returns the failure of a request whose answer is not that of a store: a portal, a proxy or a server of files may send it. */
     static CuFileException unlike(String method, URI uri, HttpResponse<byte[]> answer, String expected) {
         String text = text(answer);
-        return failure(method, uri, Errno.EIO, "status %s%s, where S3 answers with %s".formatted(
+        return failure(method, uri, Errno.EIO, "status %s%s, where a store answers with %s".formatted(
                 answer.statusCode(), text.isEmpty() ? "" : " and " + InertText.quote(text), expected), null);
     }
 
@@ -233,7 +242,8 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         String all = new String(body, StandardCharsets.UTF_8).stripLeading();
         String text = all.substring(0, Math.min(all.length(), 4096));
         String code = RemoteFailure.code(text);
-        if (status / 100 == 2 && code.isEmpty()) {
+        boolean goesOn = status == UNFINISHED && head.location().isEmpty();
+        if ((status / 100 == 2 || goesOn) && code.isEmpty()) {
             if (body.length > 0 && head.encoded().isPresent()) {
                 throw failure(method, uri, Errno.EIO, head.encoded().get(), null);
             }
@@ -259,6 +269,10 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         CuFileException.Builder builder = CuFileException.builder(method).error(CuFileError.IO_ERROR).errno(errno)
                 .detail("%s: %s".formatted(ObjectName.shown(uri), why));
         return cause == null ? builder.build() : builder.cause(cause).build();
+    }
+
+    static CuFileException exists(String method, URI uri, CuFileException why) {
+        return failure(method, uri, Errno.EEXIST, "there is such an object already", why);
     }
 
     static CuFileException interrupted(String method, URI uri, InterruptedException cause) {

@@ -65,6 +65,11 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
         return sign(keys, method, place, bodySha256, signed);
     }
 
+    @Override
+    public boolean coversBody() {
+        return true;
+    }
+
     /** Adds the signature of these headers and the host; the headers must have {@code x-amz-date}. */
     Map<String, String> sign(
             S3Credentials keys, String method, URI place, String bodySha256, Map<String, String> signed) {
@@ -149,7 +154,7 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
         }
     }
 
-    private static byte[] mac(byte[] key, String text) {
+    static byte[] mac(byte[] key, String text) {
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(new SecretKeySpec(key, "HmacSHA256"));

@@ -3,6 +3,8 @@ package io.gds4j.remote;
 import java.net.URI;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
 
 /** The objects of an S3 bucket. */
 record S3Store(S3Names names, HttpConnections connections) implements ObjectStore {
@@ -23,8 +25,12 @@ record S3Store(S3Names names, HttpConnections connections) implements ObjectStor
 
     @Override
     public List<String> list(List<String> folder) {
-        String prefix = folder.isEmpty() ? "" : ObjectName.unescaped(String.join("/", folder)).orElseThrow() + "/";
-        return new S3Listing(names, new S3Requests(connections)).below(prefix).stream()
-                .map(key -> ObjectName.escaped(key.substring(prefix.length()))).toList();
+        return S3Listing.of(folder, query -> names.url("", query), connections).names();
+    }
+
+    @Override
+    public Optional<UploadTarget> target(URI uri) {
+        return Optional.of(new S3Target(
+                names, new S3Requests(connections), S3Names.key(uri), UUID.randomUUID().toString()));
     }
 }

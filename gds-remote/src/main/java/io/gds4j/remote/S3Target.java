@@ -6,24 +6,66 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.text.InertText;
 import java.net.URI;
+import java.net.http.HttpResponse;
 import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The object that an upload makes.
  *
  * @param mark names the upload that made an object: if the answer is lost, the object still tells
  */
-record S3Target(S3Names names, S3Requests requests, String key, String mark) {
+record S3Target(S3Names names, S3Requests requests, String key, String mark) implements UploadTarget {
+
+    /** What S3 answers when parts have become an object. Status 200 is no proof: S3 has sent it by the time that it fails. */
+    private static final Pattern COMPLETED =
+            Pattern.compile("(<\\?[^>]*>\\s*)?<(\\w+:)?CompleteMultipartUploadResult\\b.*", Pattern.DOTALL);
 
     /** The header of the mark. */
     static final String MARK = "x-amz-meta-gds4j-upload";
 
-    URI url(Map<String, String> query) {
+    @Override
+    public URI url(Map<String, String> query) {
         return names.url(key, query);
     }
 
-    int partBytes() {
+    @Override
+    public int partBytes() {
         return names.options().partBytes();
+    }
+
+    @Override
+    public String markHeader() {
+        return MARK;
+    }
+
+    @Override
+    public Map<String, String> headers() {
+        return Map.of(MARK, mark);
+    }
+
+    @Override
+    public boolean isStored(String method, HttpResponse<byte[]> answer) {
+        String text = S3Requests.text(answer);
+        return method.equals("POST") ? COMPLETED.matcher(text).matches()
+                : answer.statusCode() == 200 && text.isBlank()
+                        && !answer.headers().firstValue("ETag").orElse("").isBlank();
+    }
+
+    @Override
+    public String stored(String method) {
+        return method.equals("POST") ? "a CompleteMultipartUploadResult" : "status 200, an ETag and no text";
+    }
+
+    @Override
+    public Set<Integer> deleted() {
+        return Set.of(204);
+    }
+
+    @Override
+    public Parts begin(boolean onlyNew) {
+        return S3Parts.begin(this);
     }
 
     @Override

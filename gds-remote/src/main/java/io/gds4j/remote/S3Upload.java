@@ -10,16 +10,17 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
-import java.util.UUID;
 
 /** The upload of one object, whole or in parts. The object appears when all bytes are there; a failure takes the parts away again. */
 final class S3Upload {
-    private final S3Target target;
+    private final UploadTarget target;
+    private final boolean onlyNew;
     private final S3Publication publication;
 
     /** @param onlyNew whether an object that exists already is left as it is, which is an error */
-    S3Upload(S3Names names, S3Requests requests, String key, boolean onlyNew) {
-        target = new S3Target(names, requests, key, UUID.randomUUID().toString());
+    S3Upload(UploadTarget target, boolean onlyNew) {
+        this.target = target;
+        this.onlyNew = onlyNew;
         publication = new S3Publication(target, onlyNew);
     }
 
@@ -32,7 +33,7 @@ final class S3Upload {
     void run(RangeSource content) throws IOException {
         long size = content.size();
         Optional<String> version = content.contentVersion();
-        if (size > target.partBytes()) {
+        if (!target.isWhole(size)) {
             parts(content, size, version);
             return;
         }
@@ -40,18 +41,18 @@ final class S3Upload {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment bytes = filled(arena.allocate(size), content, 0);
             requireUnchanged(content, version);
-            publication.publish("PUT", uri, bytes);
+            publication.publish("PUT", uri, target.headers(), bytes);
         } catch (InterruptedException e) {
             throw S3Requests.interrupted("PUT", uri, e);
         }
     }
 
     private void parts(RangeSource content, long size, Optional<String> version) throws IOException {
-        S3Parts parts = S3Parts.begin(target);
+        Parts parts = target.begin(onlyNew);
         try {
-            MemorySegment list = MemorySegment.ofArray(parts.send(content, size));
+            MemorySegment last = parts.send(content, size);
             requireUnchanged(content, version);
-            publication.publish("POST", parts.url(), list);
+            publication.publish(parts.method(), parts.url(), parts.headers(), last);
         } catch (IOException | RuntimeException | Error e) {
             throw parts.abort(e);
         }

@@ -46,8 +46,8 @@ final class SharedClient implements Client {
     @Override
     public <T> CompletableFuture<HttpResponse<T>> exchange(
             HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
-        Optional<String> problem = pool.options().tls().isEmpty() && "https".equalsIgnoreCase(request.uri().getScheme())
-                ? JvmTls.problem() : Optional.empty();
+        Optional<String> problem = "https".equalsIgnoreCase(request.uri().getScheme())
+                ? JvmTls.problem(pool.options()) : Optional.empty();
         if (problem.isPresent()) {
             // the JDK's client names classes of the JDK, and attempts a handshake that cannot succeed
             return CompletableFuture.failedFuture(new KeyStoreException(problem.get()));
@@ -85,6 +85,11 @@ final class SharedClient implements Client {
         return known;
     }
 
+    /** Returns what the options say of TLS; empty for the JVM's. */
+    private Optional<SSLContext> ownTls() {
+        return pool.options().tls().or(() -> pool.options().trust().flatMap(PemTrust::context));
+    }
+
     private synchronized void end() {
         running--;
         watch();
@@ -114,7 +119,7 @@ final class SharedClient implements Client {
     private List<@Nullable Object> ofJvm() {
         try {
             return Arrays.asList(
-                    ProxySelector.getDefault(), pool.options().tls().isPresent() ? null : SSLContext.getDefault());
+                    ProxySelector.getDefault(), ownTls().isPresent() ? null : SSLContext.getDefault());
         } catch (NoSuchAlgorithmException e) {
             return List.of(); // the client fails by it, too
         }
@@ -130,7 +135,7 @@ final class SharedClient implements Client {
                 // than a thread for each delivery. Nothing of ours blocks it.
                 .executor(Runnable::run);
         pool.options().proxy().ifPresent(builder::proxy);
-        pool.options().tls().ifPresent(builder::sslContext);
+        ownTls().ifPresent(builder::sslContext);
         return builder.build();
     }
 }

@@ -23,6 +23,11 @@ interface Signer {
      */
     Map<String, String> headers(String method, URI place, String bodySha256, Map<String, String> sent);
 
+    /** Returns whether the signature covers the digest of a body. */
+    default boolean coversBody() {
+        return false;
+    }
+
     /**
      * Learns from an answer that refuses a request.
      *

@@ -165,7 +165,9 @@ final class SourceChannel extends FileChannel {
     }
 
     @Override
-    protected void implCloseChannel() {
-        // The source needs no close.
+    protected void implCloseChannel() throws IOException {
+        if (source instanceof FileContent file) {
+            file.channel().close(); // opened for this channel alone
+        }
     }
 }

@@ -23,12 +23,14 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * How many connections a long read uses. The server answers in rounds: when each connection waits for its answer, or all the rest of the
  * object is asked for. The test's clock says how long a round takes.
  */
+@Tag("slow")
 class ConnectionCountTest {
     private static final int HEAD = 64 << 10;
     private static final int REQUEST = 256 << 10;

@@ -19,9 +19,11 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Many objects of a server: they share connections, threads and descriptors. */
+@Tag("slow")
 class HttpSourcePoolTest {
     private static final int OBJECTS = 300;
     private static final byte[] BYTES = RangeServer.random(100);

@@ -10,7 +10,6 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.source.Cancellation;
@@ -24,10 +23,7 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -125,11 +121,6 @@ class HttpSourceTest {
         }
     }
 
-    @Test
-    void emptyObjectHasNoBytes() throws Exception {
-        assertThat(read(HttpSource.open(server.put("/empty", new byte[0]), OPTIONS), 0, 10)).isEmpty();
-    }
-
     @ParameterizedTest
     @ValueSource(ints = {0, 5})
     void rangeIsRefusedWithoutASizeForEmptyObjectsOnly(int size) throws Exception {
@@ -145,84 +136,6 @@ class HttpSourceTest {
             assertThat(read(HttpSource.open(uri, OPTIONS), 0, 10)).isEmpty();
         } else {
             assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).hasMessageContaining("status 416");
-        }
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {408, 429, 500, 502, 503, 504})
-    void failuresThatPassAreRepeated(int status) throws Exception {
-        Set<String> failed = ConcurrentHashMap.newKeySet();
-        server.on((exchange, request) -> {
-            exchange.getResponseHeaders().set("Retry-After", "0");
-            return failed.add(exchange.getRequestHeaders().getFirst("Range")) && status(exchange, status);
-        });
-        assertThat(readAll()).isEqualTo(BYTES);
-    }
-
-    @Test
-    void brokenBodyContinuesAtTheMissingByte() throws Exception {
-        HttpSource source = HttpSource.open(uri, OPTIONS);
-        server.on((exchange, request) -> {
-            int[] range = RangeServer.range(exchange, SIZE);
-            int whole = range[1] - range[0] + 1;
-            boolean breaks = whole == 64 << 10;
-            if (breaks) {
-                server.send(exchange, BYTES, range[0], range[1], 1000);
-            }
-            return breaks;
-        });
-        assertThat(read(source, 64 << 10, 256 << 10)).isEqualTo(Arrays.copyOfRange(BYTES, 64 << 10, 320 << 10));
-        assertThat(server.exchanges).anyMatch(
-                exchange -> exchange.getRequestHeaders().getFirst("Range").startsWith("bytes=%d-".formatted(66_536)));
-    }
-
-    @ParameterizedTest
-    @CsvSource({"403, 13, refuses", "404, 2, no such object", "412, 116, changed", "416, 5, no such range",
-            "418, 5, status 418"})
-    void otherStatusFailsAtOnce(int status, int errno, String text) {
-        CuFileException e = failure(OPTIONS, (exchange, request) -> status(exchange, status));
-        assertThat(e.errno()).hasValue(errno);
-        assertThat(e.getMessage()).contains(text);
-        assertThat(server.requests()).isLessThanOrEqualTo(1 + 5);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {429, 500, 503})
-    void failureThatStaysEndsAfterTheAttempts(int status) {
-        assertThat(failure(OPTIONS, (exchange, request) -> status(exchange, status)).getMessage())
-                .contains(String.valueOf(status), "3 attempts");
-    }
-
-    @Test
-    void longRetryAfterCountsAsNoProgress() {
-        HttpOptions hasty = OPTIONS.withPatience(Duration.ofMillis(200), 3, Duration.ofMillis(1));
-        CuFileException e = failure(hasty, (exchange, request) -> {
-            exchange.getResponseHeaders().set("Retry-After", "3600");
-            return status(exchange, 503);
-        });
-        assertThat(e.errno()).hasValue(Errno.ETIMEDOUT);
-        assertThat(e.getMessage()).contains("no progress", "status 503");
-    }
-
-    @Test
-    void slowServerFailsForWantOfProgress() {
-        HttpOptions hasty = OPTIONS.withPatience(Duration.ofMillis(300), 3, Duration.ofMillis(1));
-        CountDownLatch end = new CountDownLatch(1);
-        try {
-            CuFileException e = failure(hasty, (exchange, request) -> {
-                int[] range = RangeServer.range(exchange, SIZE);
-                server.send(exchange, BYTES, range[0], range[1], 10);
-                try {
-                    end.await();
-                } catch (InterruptedException stopped) {
-                    Thread.currentThread().interrupt();
-                }
-                return true;
-            });
-            assertThat(e.errno()).hasValue(Errno.ETIMEDOUT);
-            assertThat(e.getMessage()).contains("no progress");
-        } finally {
-            end.countDown();
         }
     }
 
@@ -260,57 +173,6 @@ class HttpSourceTest {
     }
 
     @Test
-    void bodyLongerThanItsRangeIsRefused() {
-        CuFileException e = failure(OPTIONS, (exchange, request) -> {
-            int[] range = RangeServer.range(exchange, SIZE);
-            exchange.getResponseHeaders().set("ETag", "\"v1\"");
-            exchange.getResponseHeaders()
-                    .set("Content-Range", "bytes %d-%d/%d".formatted(range[0], range[1], SIZE));
-            exchange.sendResponseHeaders(206, 0);
-            exchange.getResponseBody().write(BYTES, range[0], 200_000);
-            return true;
-        });
-        assertThat(e.getMessage()).contains("longer than the range");
-    }
-
-    @Test
-    void wholeObjectInPlaceOfARangeIsRefused() {
-        CuFileException e = failure(OPTIONS, (exchange, request) -> {
-            exchange.sendResponseHeaders(200, SIZE);
-            exchange.getResponseBody().write(BYTES);
-            return true;
-        });
-        assertThat(e.getMessage()).contains("status 200", "whole object");
-    }
-
-    @Test
-    void objectThatChangesIsAnError() {
-        CuFileException byServer = failure(OPTIONS, (exchange, request) -> {
-            server.etag = "\"v2\"";
-            return false;
-        });
-        assertThat(byServer.errno()).hasValue(Errno.ESTALE);
-        server.etag = "\"v1\"";
-        server.on(null);
-        CuFileException bySource = failure(OPTIONS, (exchange, request) -> {
-            server.etag = "\"v3\"";
-            int[] range = RangeServer.range(exchange, SIZE);
-            server.send(exchange, BYTES, range[0], range[1], range[1] - range[0] + 1);
-            return true;
-        });
-        assertThat(bySource.getMessage()).contains("changed", "v3");
-    }
-
-    @Test
-    void endlessHeaderIsAnError() {
-        CuFileException e = failure(OPTIONS, (exchange, request) -> {
-            exchange.getResponseHeaders().set("X-Endless", "x".repeat(1 << 20));
-            return status(exchange, 206);
-        });
-        assertThat(e.getMessage()).contains(AnswerHead.TOO_LONG).doesNotContain("attempts");
-    }
-
-    @Test
     void serverWithoutRangesIsRefusedOrReadFromTheBeginning() throws Exception {
         server.on((exchange, request) -> {
             exchange.sendResponseHeaders(200, SIZE);
@@ -323,24 +185,6 @@ class HttpSourceTest {
         assertThat(read(source, 0, SIZE)).isEqualTo(BYTES);
         assertThat(read(source, 500_000, SIZE)).isEqualTo(Arrays.copyOfRange(BYTES, 500_000, SIZE));
         assertThat(server.requests()).isEqualTo(before);
-    }
-
-    @Test
-    void redirectsAreFollowedButNotForever() throws Exception {
-        server.on((exchange, request) -> {
-            boolean first = exchange.getRequestURI().getPath().equals("/there");
-            if (first) {
-                exchange.getResponseHeaders().set("Location", "/object.bin");
-                status(exchange, 302);
-            }
-            return first;
-        });
-        assertThat(read(HttpSource.open(server.uri("/there"), OPTIONS), 0, SIZE)).isEqualTo(BYTES);
-        server.on((exchange, request) -> {
-            exchange.getResponseHeaders().set("Location", "/object.bin");
-            return status(exchange, 307);
-        });
-        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).hasMessageContaining("more than 5 redirects");
     }
 
     @ParameterizedTest
@@ -376,29 +220,6 @@ class HttpSourceTest {
                 .hasMessageContaining("has no room for a copy of 9000000000000000 bytes")
                 .hasMessageContaining("ENOSPC");
         assertThat(server.requests()).as("not repeated").isEqualTo(before + 1);
-    }
-
-    @Test
-    void credentialsStayWithTheirServerAndOutOfTexts() throws Exception {
-        try (RangeServer other = new RangeServer()) {
-            URI target = other.put("/object.bin", BYTES);
-            server.on((exchange, request) -> {
-                exchange.getResponseHeaders().set("Location", target.toString());
-                return status(exchange, 302);
-            });
-            URI secret = URI.create(uri.toString().replace("http://", "http://me:hush@") + "?key=hush");
-            HttpOptions options = OPTIONS.withHeader("X-Token", "hush");
-            HttpSource source = HttpSource.open(secret, options);
-            read(source, 100_000, 1000);
-            assertThat(source + " " + options + " " + HttpFiles.path(secret, options)).doesNotContain("hush");
-            assertThat(server.exchanges.getFirst().getRequestHeaders())
-                    .containsKeys("Authorization", "X-token");
-            assertThat(other.exchanges).isNotEmpty().allSatisfy(
-                    exchange -> assertThat(exchange.getRequestHeaders())
-                            .doesNotContainKeys("Authorization", "X-token"));
-            other.on((exchange, request) -> status(exchange, 403));
-            assertThatThrownBy(() -> read(source, 200_000, 1000)).hasMessageNotContaining("hush");
-        }
     }
 
     @Test
@@ -466,14 +287,6 @@ class HttpSourceTest {
         } catch (Exception e) {
             throw new IOException(e);
         }
-    }
-
-    @Test
-    void cancelledReadEnds() {
-        HttpSource source = HttpSource.open(uri, OPTIONS);
-        byte[] into = new byte[100_000];
-        assertThatThrownBy(() -> source.read(100_000, MemorySegment.ofArray(into), () -> true))
-                .isInstanceOf(InterruptedException.class);
     }
 
     @Test

@@ -76,6 +76,9 @@ class ObjectPathTest {
     void pathOfAUriIsThatOfItsProvider() throws IOException {
         assertThat(Files.readString(SourcePath.of(echo("/folder/file").toUri()))).isEqualTo("/folder/file");
         assertThat(SourcePath.of(URI.create("S3://bucket/key"))).isInstanceOf(SourcePath.class);
+        for (String scheme : List.of("s3a", "S3N")) {
+            assertThat(SourcePath.of(URI.create(scheme + "://bucket/key"))).hasToString("s3://bucket/key");
+        }
         assertThat(SourcePath.of(folder.toUri())).isEqualTo(folder);
     }
 
@@ -89,8 +92,9 @@ class ObjectPathTest {
 
     @Test
     void schemesThatExistAreNamed() {
-        assertThatThrownBy(() -> SourcePath.of(URI.create("hf://model")))
-                .hasMessageContaining("no provider has the scheme hf; there are file, http, https, s3");
+        assertThatThrownBy(() -> SourcePath.of(URI.create("ftp://model")))
+                .hasMessageContaining("no provider has the scheme ftp; there are abfs, abfss, az, file, gs, hf, http,"
+                        + " https, s3, s3a, s3n");
     }
 
     /** Answers with the URL that was asked for. */

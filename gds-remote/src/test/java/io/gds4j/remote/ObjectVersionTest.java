@@ -100,15 +100,15 @@ class ObjectVersionTest {
     @ParameterizedTest
     @CsvSource({"'\"a\"', true", "'W/\"a\"', false", "'', false"})
     void onlyStrongTagsCanBeDemanded(String etag, boolean demanded) {
-        assertThat(new ObjectVersion(1, etag, "").canBeDemanded()).isEqualTo(demanded);
+        assertThat(new ObjectVersion(1, etag, "", "").canBeDemanded()).isEqualTo(demanded);
     }
 
     @Test
     void timeOfTheVersionIsThatOfTheServer() {
-        assertThat(new ObjectVersion(1, "", MONDAY).modified()).contains(Instant.parse("2026-11-23T10:00:00Z"));
-        assertThat(new ObjectVersion(1, "", TUESDAY).modified()).contains(Instant.parse("2026-11-24T10:00:00Z"));
-        assertThat(new ObjectVersion(1, "", "").modified()).isEmpty();
-        assertThat(new ObjectVersion(1, "", "yesterday").modified()).isEmpty();
+        assertThat(new ObjectVersion(1, "", MONDAY, "").modified()).contains(Instant.parse("2026-11-23T10:00:00Z"));
+        assertThat(new ObjectVersion(1, "", TUESDAY, "").modified()).contains(Instant.parse("2026-11-24T10:00:00Z"));
+        assertThat(new ObjectVersion(1, "", "", "").modified()).isEmpty();
+        assertThat(new ObjectVersion(1, "", "yesterday", "").modified()).isEmpty();
     }
 
     @ParameterizedTest

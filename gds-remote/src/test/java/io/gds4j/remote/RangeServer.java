@@ -66,7 +66,7 @@ final class RangeServer implements AutoCloseable {
 
     URI put(String path, byte[] bytes) {
         objects.put(path, bytes);
-        return uri(path);
+        return uri(ObjectName.inPath(path));
     }
 
     /** Returns options whose requests all come here, as to a proxy: a test of redirects must not let a client try another address. */

@@ -5,12 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.error.CuFileException;
 import java.net.URI;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Which hosts a redirect may lead to, however they are spelled. All requests go to a server on loopback, as to a proxy: no spelling lets
  * a client try another address. Hosts without an address have a label that no server of names is asked for.
  */
+@Tag("slow")
 @Timeout(120)
 class RedirectHostsTest {
     private static final HttpOptions OPTIONS = HttpOptions.DEFAULTS
@@ -170,6 +173,9 @@ class RedirectHostsTest {
         assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS))
                 .hasMessageContaining("the host is unknown (3 attempts)");
         assertThat(server.requests()).isEqualTo(1);
+        // what is left to the client might be known a moment later
+        assertThatThrownBy(() -> Place.of(uri).redirected(from(RangeServer.UNKNOWN, "host"), OPTIONS)
+                .addresses(OPTIONS)).isInstanceOf(UnknownHostException.class);
     }
 
     private static HttpOptions allowing() {

@@ -34,6 +34,7 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -42,6 +43,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** S3 servers that stall, are slow or answer something else, and programs that are interrupted. */
+@Tag("slow")
 @Timeout(60)
 class S3FaultTest {
     private static final HttpOptions OPTIONS = HttpOptions.DEFAULTS
@@ -106,25 +108,6 @@ class S3FaultTest {
                 .http(OPTIONS.withPatience(Duration.ofSeconds(1), 1, Duration.ZERO)).build();
         S3Files.upload(file, S3Files.path(URI.create("s3://models/a"), patient));
         assertThat(server.requests).hasSize(1);
-    }
-
-    @Test
-    void interruptedUploadLeavesNothing() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
-        Thread uploader = Thread.currentThread();
-        AtomicBoolean once = new AtomicBoolean();
-        server.on((exchange, request) -> {
-            if (String.valueOf(exchange.getRequestURI().getQuery()).contains("partNumber")
-                    && once.compareAndSet(false, true)) {
-                uploader.interrupt();
-            }
-            return false;
-        });
-        assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS)))
-                .isInstanceOf(CuFileInterruptedException.class);
-        assertThat(Thread.interrupted()).isTrue();
-        assertThat(server.objects).isEmpty();
-        assertThat(server.uploads).isEmpty();
     }
 
     /** The thread is interrupted after the server has made the upload, and before its id arrives. */
@@ -251,7 +234,7 @@ class S3FaultTest {
                 () -> S3Files.uploadNew(file, path("a", OPTIONS)))) {
             assertThatThrownBy(each::run).isInstanceOf(CuFileException.class)
                     .hasMessageContaining("status " + status).hasMessageContaining(body)
-                    .hasMessageContaining("where S3 answers with status 200, an ETag and no text");
+                    .hasMessageContaining("where a store answers with status 200, an ETag and no text");
         }
         assertThat(server.objects).isEmpty();
     }
@@ -384,10 +367,10 @@ class S3FaultTest {
             return !begins;
         });
         assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS)))
-                .hasMessageContaining("where S3 answers with status 200, an ETag")
+                .hasMessageContaining("where a store answers with status 200, an ETag")
                 .hasMessageContaining("its parts stay at the server: bucket models, key a, upload id id/1+&");
         assertThatThrownBy(() -> S3Files.delete(path("a", OPTIONS)))
-                .hasMessageContaining("where S3 answers with status 204");
+                .hasMessageContaining("where a store answers with status 204");
     }
 
     private static boolean beginsUpload(HttpExchange exchange) {

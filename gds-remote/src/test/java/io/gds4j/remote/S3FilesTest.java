@@ -30,6 +30,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -37,6 +38,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** S3 objects as paths, over a server that checks signatures and misbehaves. */
+@Tag("slow")
 class S3FilesTest {
     private static final byte[] BYTES = RangeServer.random(700_001);
     private static final HttpOptions HASTY = HttpOptions.DEFAULTS.withRequests(64 << 10, 8)
@@ -89,16 +91,6 @@ class S3FilesTest {
         assertThat(signer.sign(keys, "GET", URI.create("https://example.amazonaws.com/"), Signer.EMPTY_BODY,
                 Map.of("x-amz-date", "20150830T123600Z")).get("Authorization"))
                 .endsWith("5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"a/b.bin", "gr%C3%B6%C3%9Fe%20+%26%3D%25.bin", "a~b-c_d.(1)"})
-    void objectsAreReadUnderAnyKey(String key) throws IOException {
-        Path path = path(key);
-        server.objects.put(URI.create("x:/" + key).getPath().substring(1), BYTES);
-        assertThat(Files.readAllBytes(path)).isEqualTo(BYTES);
-        assertThat(path).hasToString(path.toUri().toString());
-        assertThat(Files.size(path)).isEqualTo(BYTES.length);
     }
 
     @Test
@@ -156,14 +148,6 @@ class S3FilesTest {
                 .doesNotContain("AKID");
     }
 
-    @Test
-    void sessionTokenIsSigned() throws IOException {
-        server.objects.put("a", BYTES);
-        S3Options session = options.toBuilder().credentials(new S3Credentials(
-                S3Server.KEYS.accessKey(), S3Server.KEYS.secretKey(), Optional.of("token"), Optional.empty())).build();
-        assertThat(Files.readAllBytes(S3Files.path(URI.create("s3://models/a"), session))).isEqualTo(BYTES);
-    }
-
     @ParameterizedTest
     @CsvSource({"403, refuses", "404, NoSuchFile", "412, changed", "429, 3 attempts", "500, 3 attempts",
             "503, 3 attempts", "301, region eu-west-9"})
@@ -190,20 +174,6 @@ class S3FilesTest {
         });
         assertThatThrownBy(() -> Files.size(path("a"))).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("/models/").hasMessageContaining("no such bucket");
-    }
-
-    @Test
-    void failuresOfListsThatPassAreRepeated() throws IOException {
-        server.objects.put("m/a", new byte[1]);
-        server.on((exchange, request) -> {
-            if (request == 1) {
-                exchange.sendResponseHeaders(503, -1);
-            }
-            return request < 3;
-        });
-        try (Stream<Path> entries = Files.list(path("m/"))) {
-            assertThat(entries).hasSize(1);
-        }
     }
 
     private Path file(int size) throws IOException {
@@ -238,21 +208,6 @@ class S3FilesTest {
             read.addAndGet(count);
             return count;
         }
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {0, 1000, (17 << 16) + 5})
-    void uploadedSourceIsTheObjectAndEachByteIsReadOnce(int size) throws IOException {
-        Counted source = new Counted(RangeServer.random(size), new AtomicLong());
-        S3Files.upload(source, path("x"));
-        assertThat(Arrays.mismatch(server.objects.get("x"), source.bytes)).isEqualTo(-1);
-        assertThat(source.read).hasValue(size);
-        assertThatThrownBy(() -> path("x").create(source)).isInstanceOf(CuFileException.class)
-                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EEXIST));
-        Files.delete(path("x"));
-        assertThat(server.objects).isEmpty();
-        path("x").create(source);
-        assertThat(server.objects).containsOnlyKeys("x");
     }
 
     /** S3 refuses parts of less than 5 MiB, unless they are the last. */
@@ -336,24 +291,6 @@ class S3FilesTest {
         });
         S3Files.upload(file, path("x"));
         assertThat(Arrays.mismatch(server.objects.get("x"), bytes)).isEqualTo(-1);
-    }
-
-    @Test
-    void failedUploadLeavesNothing() throws IOException {
-        Path file = file(17 << 16);
-        server.on((exchange, request) -> {
-            boolean fails = String.valueOf(exchange.getRequestURI().getQuery()).contains("partNumber=2");
-            if (fails) {
-                exchange.getRequestBody().readAllBytes();
-                S3Server.answer(exchange, 403, "<Error><Code>AccessDenied</Code></Error>");
-            }
-            return fails;
-        });
-        assertThatThrownBy(() -> S3Files.upload(file, path("x"))).isInstanceOf(CuFileException.class)
-                .hasMessageContaining("AccessDenied").hasMessageNotContaining("uploadId");
-        assertThat(server.objects).isEmpty();
-        assertThat(server.uploads).isEmpty();
-        assertThat(server.requests.getLast()).startsWith("DELETE");
     }
 
     /** Spaces, which S3 sends before the error, and an error that names no code hid it: the upload was reported as done. */

@@ -19,6 +19,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * Both clients take and refuse the same servers, and obey the policy of the JVM. The policy is that of a process, so each asks in one.
  */
+@Tag("slow")
 @Timeout(300)
 class TlsPolicyTest {
     private static final String PASSWORD = "changeit";

@@ -8,10 +8,12 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A process that is told to end while its application starts. */
+@Tag("slow")
 class ExitDuringLoadTest {
     private static final int PATIENCE_MILLIS = 60_000;
 

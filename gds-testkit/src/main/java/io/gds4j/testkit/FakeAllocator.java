@@ -2,6 +2,7 @@ package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.plain.PlainAllocator;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
@@ -45,7 +46,7 @@ final class FakeAllocator implements MemoryAllocator {
         }
         if (kind.isHost()) {
             long alignment = kind == MemoryKind.HOST_HUGEPAGE ? HUGE_PAGE : PAGE;
-            return ReferenceAllocator.hostMemory(kind, size, alignment, this::host);
+            return PlainAllocator.hostMemory(kind, size, alignment, this::host);
         }
         FakeMemory.Region region = memory.allocate(kind, size, device, ALLOCATE);
         FakeMemory in = memory;
@@ -142,7 +143,7 @@ final class FakeAllocator implements MemoryAllocator {
 
     /** {@return the bytes of GPU memory, or of host memory that has a segment} */
     MemorySegment bytes(MemoryRange range, String function) {
-        return range.kind().isCuda() ? memory.bytes(range, function) : ReferenceAllocator.segment(range, function);
+        return range.kind().isCuda() ? memory.bytes(range, function) : PlainAllocator.segment(range, function);
     }
 
     private static void checkRoom(long bytes, long room) {

@@ -7,6 +7,7 @@ import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Undo;
+import io.gds4j.internal.plain.PlainBackend;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -14,11 +15,13 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.spi.VectorTransfer;
+import io.gds4j.statistics.EngineStatistics;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -33,7 +36,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** A session on a {@link FakeGpu}: files of the {@link ReferenceBackend}, memory and streams of the GPU. */
-final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
+final class FakeGpuBackend extends ForwardingBackend implements DriverControls, StreamsForWork {
     /** cuFile 1.19, the version of the newest function that it has. */
     private static final int VERSION = 1190;
 
@@ -55,7 +58,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     FakeGpuBackend(
             CuFileConfig config, FakeMemory memory, FakeSchedule schedule, long pinnableBytes,
             @Nullable Random random) {
-        super(new ReferenceBackend("fake-gpu"));
+        super(new PlainBackend("fake-gpu"));
         this.config = config;
         this.memory = memory;
         this.schedule = schedule;
@@ -65,8 +68,43 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     }
 
     @Override
+    public DriverControls controls() {
+        return this;
+    }
+
+    @Override
     public int getVersion() {
         return VERSION;
+    }
+
+    @Override
+    public EngineStatistics engineStatistics() {
+        return super.controls().engineStatistics();
+    }
+
+    @Override
+    public long bytesWritten() {
+        return super.controls().bytesWritten();
+    }
+
+    @Override
+    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
+        super.controls().driverSetPollMode(poll, pollThresholdKb);
+    }
+
+    @Override
+    public void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
+        super.controls().driverSetMaxDirectIoSize(maxDirectIoSizeKb);
+    }
+
+    @Override
+    public void driverSetMaxCacheSize(long maxCacheSizeKb) {
+        super.controls().driverSetMaxCacheSize(maxCacheSizeKb);
+    }
+
+    @Override
+    public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
+        super.controls().driverSetMaxPinnedMemSize(maxPinnedSizeKb);
     }
 
     @Override
@@ -76,7 +114,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
 
     @Override
     public DriverProperties driverGetProperties() {
-        DriverProperties plain = super.driverGetProperties();
+        DriverProperties plain = super.controls().driverGetProperties();
         return DriverProperties.of(
                 plain.nvfsMajorVersion(),
                 plain.nvfsMinorVersion(),

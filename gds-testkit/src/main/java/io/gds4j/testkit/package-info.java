@@ -9,6 +9,5 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   FakeGpuTest: FakeAllocator, FakeBatch, FakeGpuBackend, FakeMemory
-//   FaultInjectingBackendTest: ReferenceFile
 //   LeakDetectorTest: ForwardingAllocator
 //   FakeStreamTest: FakeOperation, FakeSchedule

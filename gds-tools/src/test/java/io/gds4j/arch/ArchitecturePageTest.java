@@ -24,13 +24,10 @@ class ArchitecturePageTest {
     private static final int MAX_PAGE_LINES = 150;
     private static final int MAX_LINES = 400;
 
-    /**
-     * Longer: the faces of the API, and bindings with a method for each function of a library. The last three hold an idea too many; they may
-     * shrink, and none joins them.
-     */
+    /** Longer: the faces of the API, and bindings with a method for each function of a library. */
     private static final Set<String> LONGER = Set.of(
             "CuFileHandle.java", "CuFileDriver.java", "FfmCuda.java", "FfmPosix.java", "FfmVerbs.java",
-            "FfmCuFileLibrary.java", "CopyPipeline.java", "LayoutPlanner.java", "BouncePool.java");
+            "FfmCuFileLibrary.java");
     private static final Pattern CLASS = Pattern.compile("`([A-Z][A-Za-z0-9]+)`");
     private static final Pattern PACKAGE = Pattern.compile("`([a-z0-9.]+)(?:\\{([a-z0-9,]+)})?`");
     private static final Pattern FILE = Pattern.compile("`([a-z-]+\\.ptx)`");

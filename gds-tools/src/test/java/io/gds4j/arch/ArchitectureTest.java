@@ -32,6 +32,7 @@ import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The arrows between modules and packages, as docs/architecture.md draws them. */
@@ -66,7 +67,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd("io.gds4j.internal.lifetime", "io.gds4j.internal.memory", Rooms.INTERNAL_FILE,
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", "io.gds4j.internal.memory",
+                                "io.gds4j.internal.plain", Rooms.INTERNAL_FILE,
                                 Rooms.INTERNAL_TEXT,
                                 Rooms.JDK,
                                 Rooms.FLIGHT_RECORDER,
@@ -77,6 +79,7 @@ class ArchitectureTest {
                         Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_FILE, Rooms.INTERNAL_TEXT, Rooms.JDK,
                                 Rooms.JSPECIFY, Rooms.MANAGEMENT,
                                 Rooms.FLIGHT_RECORDER,
+                                Rooms.JACKSON_CORE,
                                 Rooms.DATASET)),
                 Arguments.of(
                         "gds-interop",
@@ -95,12 +98,14 @@ class ArchitectureTest {
                                 "javax.net.ssl..",
                                 "javax.crypto..",
                                 "javax.xml.stream..",
+                                Rooms.JACKSON_CORE,
                                 Rooms.JSPECIFY,
                                 Rooms.REMOTE)),
                 Arguments.of(
-                        "gds-aws",
-                        new String[]{Rooms.AWS},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.REMOTE, Rooms.AWS, Rooms.AWS_SDK)),
+                        "gds-aws, gds-gcs, gds-azure",
+                        new String[]{Rooms.AWS, Rooms.GCS, Rooms.AZURE},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.REMOTE, Rooms.AWS, Rooms.AWS_SDK, Rooms.GCS,
+                                Rooms.GOOGLE_AUTH, Rooms.AZURE, Rooms.AZURE_SDK)),
                 Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
@@ -165,11 +170,13 @@ class ArchitectureTest {
                                 Collectors.toSet())));
     }
 
-    @Test
-    void onlyGdsAwsKnowsTheAwsSdk() {
+    @ParameterizedTest
+    @CsvSource({Rooms.AWS + "," + Rooms.AWS_SDK, Rooms.GCS + "," + Rooms.GOOGLE_AUTH,
+            Rooms.AZURE + "," + Rooms.AZURE_SDK})
+    void oneModuleAloneKnowsTheLibraryOfACloud(String module, String library) {
         noClasses()
-                .that().resideOutsideOfPackage(Rooms.AWS)
-                .should().dependOnClassesThat().resideInAnyPackage(Rooms.AWS, Rooms.AWS_SDK)
+                .that().resideOutsideOfPackage(module)
+                .should().dependOnClassesThat().resideInAnyPackage(module, library)
                 .check(Rooms.MAIN_CLASSES);
     }
 

@@ -12,12 +12,14 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
  * Between a look at a name and its use, others may make it the name of another file. So files are found and removed by
  * {@code FoundFile} and {@code OwnFolder}. Each other call that opens, creates, changes or removes by a name has its reason here.
  */
+@Tag("slow")
 class OpensByNameTest {
     /** Calls that use a name, by the class that has them. A look alone is none of them: what follows the look is. */
     private static final Map<String, Pattern> BY_NAME = Map.ofEntries(
@@ -45,7 +47,10 @@ class OpensByNameTest {
     private static final String REASONS = """
             the helper itself
                 FoundFile.channel FileChannel.open
-                FoundFile.ownerIsKnown Files.setAttribute
+                FoundFile.ownerIsKnown Files.setAttribute x2
+                FoundFile.setPermissions Files.newDirectoryStream
+                FoundFile.setPermissions Files.setAttribute
+                FoundFile.setPermissions Files.setPosixFilePermissions
                 FoundFile.stream Files.newInputStream
                 OwnFolder.clear Files.newDirectoryStream x2
                 OwnFolder.create Files.createDirectory
@@ -66,7 +71,6 @@ class OpensByNameTest {
                 OutputFile.replace Files.move
                 OutputFile.replace Files.write
                 Report.timeline Recording.dump
-                SafetensorsWriter.keepPermissions Files.setAttribute
             creates a file at a path that the helper holds, and follows no link
                 LogFile.find Files.createFile
             creates a file and follows no link; the file that is found afterwards is checked and used
@@ -75,12 +79,15 @@ class OpensByNameTest {
                 WrittenFiles.attributes Files.getFileAttributeView
             a file that another one took the name of is checked: by its version, or by the type of the open file
                 CheckedFiles.openFile CuFileDriver.openFile
+                ChannelFile.channel AsynchronousFileChannel.open
                 ColdRead.bytesPerSecond CuFileDriver.openFile
                 ColdRead.bytesPerSecond Posix.open
                 CuFileDriver.ioPath CuFileDriver.openFile
                 JobRig.handle CuFileDriver.openFile
                 OutputFiles.openFile CuFileDriver.openFile
                 RecordMemory.new CuFileDriver.openFile
+            nothing is read from it: operations of no bytes tell when a stream has passed
+                TurnRing.mark CuFileDriver.openFile
             one open without a look before it: type and traits are those of the descriptor, and no pipe makes it wait
                 DescriptorTable.openWithinLimit Posix.open x2
                 FileDescriptors.openDirect Posix.open
@@ -104,6 +111,7 @@ class OpensByNameTest {
                 LibCuFile.entries Files.newDirectoryStream
                 LibCuFile.lines Files.readAllLines
                 OpenFiles.descriptors Files.readAllLines
+                ProcessDescriptor.of Files.readAllLines
                 RecordLocks.isListed Files.readString
                 RemoteFailure.lacksDescriptors FileChannel.open
                 StalledCalls$FileCall.text RandomAccessFile.new
@@ -129,9 +137,11 @@ class OpensByNameTest {
             one use of a path that the program or its user names
                 CredentialChain.fromContainer Files.readString
                 PcieTopology.write Files.writeString
+                PemTrust.read Files.newInputStream
                 S3Profile.lines Files.readAllBytes
                 S3Upload.run FileChannel.open
             lists a folder that the user names, and nothing else; its files are found by the helper
+                HubCache.find Files.walkFileTree
                 OpenedFile.list Files.newDirectoryStream
             objects of a store, which has no links
                 ObjectSave.remove Files.delete
@@ -144,8 +154,18 @@ class OpensByNameTest {
                 SafetensorsWriter.writeFile FileChannel.open
                 SafetensorsWriter.writeFile Files.move
             single calls of saves, which follow no link; ShardedSave makes them below the folder that the helper holds
-                SaveLock.close Posix.unlink
-                SaveLock.take Posix.open
+                JavaFileCalls$ChannelLock.close Files.deleteIfExists
+                JavaFileCalls.createFolder Files.createDirectory
+                JavaFileCalls.delete Files.deleteIfExists
+                JavaFileCalls.link Files.createLink
+                JavaFileCalls.read Files.readAllBytes
+                JavaFileCalls.rename Files.move
+                JavaFileCalls.sync FileChannel.open
+                JavaFileCalls.tryLock FileChannel.open
+                JavaFileCalls.write FileChannel.open
+                JavaFileCalls.write Files.deleteIfExists x3
+                LibcLock.close Posix.unlink
+                LibcLock.take Posix.open
                 SystemFileCalls.createFolder Posix.mkdir x2
                 SystemFileCalls.delete Posix.rmdir
                 SystemFileCalls.delete Posix.unlink
@@ -171,6 +191,8 @@ class OpensByNameTest {
                 DemoRun.keep Files.createDirectories
                 DemoRun.keep Files.deleteIfExists
                 DemoRun.keep Files.move x2
+            a file that a variable of the user names, which may be a pipe
+                GoogleTokens.open Files.newInputStream
             target/ in the project
                 TemporaryFolder.parent Files.createDirectories
             """;

@@ -23,7 +23,8 @@ final class Rooms {
             "io.gds4j.spi",
             "io.gds4j.internal.registration",
             "io.gds4j.internal.routing",
-            "io.gds4j"
+            "io.gds4j",
+            "io.gds4j.internal.plain"
     };
 
     /** What gds-api exports to gds4j's own modules alone. */
@@ -86,6 +87,8 @@ final class Rooms {
     static final String INTEROP = "io.gds4j.interop..";
     static final String REMOTE = "io.gds4j.remote";
     static final String AWS = "io.gds4j.remote.aws";
+    static final String GCS = "io.gds4j.remote.gcs";
+    static final String AZURE = "io.gds4j.remote.azure";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String TESTKIT = "io.gds4j.testkit";
     static final String[] CONTRACT = {"io.gds4j.testkit.contract", "io.gds4j.testkit.random"};
@@ -101,6 +104,8 @@ final class Rooms {
     static final String DJL = "ai.djl..";
     static final String JCUDA = "jcuda..";
     static final String AWS_SDK = "software.amazon.awssdk..";
+    static final String GOOGLE_AUTH = "com.google..";
+    static final String AZURE_SDK = "com.azure..";
 
     static final JavaClasses MAIN_CLASSES = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)

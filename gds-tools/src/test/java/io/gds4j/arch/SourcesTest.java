@@ -45,7 +45,7 @@ class SourcesTest {
     void theRulesSeeTheSourcesOfEveryModule() throws IOException {
         assertThat(sources()).extracting(source -> ROOT.relativize(source).getName(0).toString()).contains(
                 "gds-api", "gds-native", "gds-engine", "gds-libcufile", "gds-compat", "gds-jcuda", "gds-loader",
-                "gds-interop", "gds-remote", "gds-aws",
+                "gds-interop", "gds-remote", "gds-aws", "gds-gcs", "gds-azure",
                 "gds-testkit", "gds-testkit-contract", "gds-tools", "gds4j", "samples", "benchmarks");
     }
 

@@ -8,10 +8,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Compiles and runs a user's program against the jars, with only the native access that it grants. */
+@Tag("slow")
 class ConsumerIT {
     private static final Path JDK = Path.of(System.getProperty("java.home"));
     private static final Path SOURCES = Path.of("src", "test", "resources", "consumer").toAbsolutePath();

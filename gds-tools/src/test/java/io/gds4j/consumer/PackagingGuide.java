@@ -6,11 +6,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** The code blocks of docs/packaging.md and the pages that it leads to. */
+/** The code blocks of docs/packaging.md and of the page on Spring Boot. */
 record PackagingGuide(String text) {
     private static final Path DOCS = Path.of("").toAbsolutePath().resolveSibling("docs");
-    private static final List<String> PAGES = List.of(
-            "packaging.md", "packaging-jars.md", "packaging-modules.md", "spring-boot.md");
+    private static final List<String> PAGES = List.of("packaging.md", "spring-boot.md");
 
     static PackagingGuide read() throws IOException {
         StringBuilder text = new StringBuilder();

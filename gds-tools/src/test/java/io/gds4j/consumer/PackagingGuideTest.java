@@ -19,18 +19,10 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.xml.sax.InputSource;
 
-/** The snippets of the pages on packaging, against the build; {@link PackagingIT} runs them. */
+/** The snippets of the pages on packaging, and the example for Maven, against the build; {@link PackagingIT} runs them. */
 class PackagingGuideTest {
     private static final Path POM = Path.of("").toAbsolutePath().resolveSibling("pom.xml");
-
-    @Test
-    void snippetsNameTheVersionOfTheBuild() throws IOException {
-        PackagingGuide guide = PackagingGuide.read();
-        String version = first(Files.readString(POM), "<version>([^<]+)</version>");
-        assertThat(guide.blocks("xml").getFirst()).contains(
-                "<groupId>io.gds4j</groupId>\n      <artifactId>gds4j</artifactId>\n      <version>" + version + "<");
-        assertThat(guide.blocks("kotlin").getFirst()).contains("\"io.gds4j:gds4j:" + version + "\"");
-    }
+    private static final Path EXAMPLE = POM.resolveSibling("examples/maven/pom.xml");
 
     static Stream<Arguments> pluginsAndTheirVersionProperty() {
         return Map.of(
@@ -45,7 +37,8 @@ class PackagingGuideTest {
     @MethodSource("pluginsAndTheirVersionProperty")
     void snippetsNameThePluginVersionsOfTheBuild(String plugin, String property) throws IOException {
         String ours = first(Files.readString(POM), "<" + Pattern.quote(property) + ">([^<]+)<");
-        assertThat(all(PackagingGuide.read().text(), plugin + "</artifactId>\\s*<version>([^<]+)<"))
+        assertThat(all(PackagingGuide.read().text() + Files.readString(EXAMPLE),
+                plugin + "</artifactId>\\s*<version>([^<]+)<"))
                 .isNotEmpty()
                 .containsOnly(ours);
     }

@@ -16,12 +16,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Packs the program of docs/packaging.md in every way that the pages describe, and runs it by their own command lines. */
+/** Packs a program in every way that docs/packaging.md describes, and runs it by their own command lines. */
+@Tag("slow")
 class PackagingIT {
     /** Tests run in their module's folder. */
     private static final Path EXAMPLES = Path.of("../examples").toAbsolutePath().normalize();
@@ -53,7 +55,8 @@ class PackagingIT {
         }
         jars = BuiltJars.ofTheOneDependency();
         Path sources = Files.createDirectory(folder.resolve("sources"));
-        Path program = Files.writeString(sources.resolve("Program.java"), guide.java("package app;"));
+        Path program =
+                Files.copy(Path.of("src/test/resources/packaging/Program.java"), sources.resolve("Program.java"));
         Path module = Files.writeString(sources.resolve("module-info.java"), guide.java("module app {"));
         tool("javac", "-Xlint:all", "-Werror", "-d", "classes", "--module-path", "lib", program.toString(),
                 module.toString());

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The public API against its baseline, docs/api; docs/compatibility.md says what may change. */
+/** The public API against its baseline, docs/api; docs/support.md says what may change. */
 class PublicApiIT {
     private static final Path BASELINE = Path.of("").toAbsolutePath().resolveSibling("docs").resolve("api");
     /** Set to write the baseline anew. */
@@ -58,6 +58,6 @@ class PublicApiIT {
         // A module that is newer than the baseline has only additions.
         Set<String> gone = new TreeSet<>(Files.exists(file) ? Files.readAllLines(file) : List.of());
         gone.removeAll(lines);
-        assertThat(gone).as("changed or removed public API, see docs/compatibility.md").isEmpty();
+        assertThat(gone).as("changed or removed public API, see docs/support.md").isEmpty();
     }
 }

@@ -19,6 +19,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,6 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Each kind of bad input prints one line on standard error, only the error on standard output, and the documented
  * status.
  */
+@Tag("slow")
 class BadInputTest {
     private interface Maker {
         void make(Path path) throws IOException;

@@ -16,10 +16,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Every format through {@code gds convert} into many small files, and what was written once more. */
+@Tag("slow")
 class ConvertFormatsTest {
     /** Metadata that is wrong for other files. */
     private static final List<String> OF_FILES = List.of(

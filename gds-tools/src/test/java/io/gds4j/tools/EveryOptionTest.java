@@ -13,6 +13,7 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,6 +24,7 @@ import picocli.CommandLine.ParseResult;
  * Runs every option of every command. A line begins with the exit status; tests of the commands tell what options do. An option that no
  * line runs fails {@link #noOptionIsLeftOut}.
  */
+@Tag("slow")
 class EveryOptionTest {
     /** MODEL, FILE (64 KiB), OUT, and ME, this process; what is in them comes from lines before. */
     private static final List<String> LINES = List.of(
@@ -34,6 +36,8 @@ class EveryOptionTest {
                     + " --tensor w --no-progress --report OUT/load.html",
             "0 load OUT/demo/gds-demo -t host,host --parallel column --heads 8,2 --tensor self_attn --json",
             "0 load MODEL --list -q",
+            "0 load MODEL -t host --budget 64M --digest -q",
+            "4 load MODEL -t host --budget 1K -q",
             "0 explain MODEL -t host --backend compat --direct-storage off --follow-links --tensor w --json --no-progress",
             "0 explain OUT/demo/gds-demo -t host,host --parallel column --heads 8,2 --tensor self_attn -q",
             "0 convert MODEL OUT/a --align 64 --max-shard 1G --checksums --follow-links --backend compat --stats"
@@ -44,9 +48,11 @@ class EveryOptionTest {
             "3 explain MODEL -t host --variant fp16",
             "3 convert MODEL OUT/c --variant fp16 -q",
             "0 records FILE --record 4K --header 4K --batch 2 --shuffle --seed 3 --block 2 --window 2 --epochs 2 --rank 0"
-                    + " --world 2 --remainder drop --resume-at 2 --memory 1M --readers 2 -t host --backend compat --stats"
+                    + " --world 2 --remainder drop --resume READS --memory 1M --readers 2 -t host --backend compat --stats"
                     + " --report OUT/records.html --follow-links --no-progress",
-            "0 records FILE --record 4K --batch 4 --skip-bad -T 5 --warm-up 0.01 -t host --json -q",
+            "0 records FILE --record 4K --batch 4 --skip-bad -T 5 --warm-up 0.01 --digest -t host --json -q",
+            "0 records FILE --record 4K --list",
+            "3 records FILE --column x",
             "0 check FILE --direct-storage off --verbose --no-progress",
             "0 check --print-config -q",
             "4 check /dev/shm --require odirect --json",
@@ -95,6 +101,10 @@ class EveryOptionTest {
         Files.writeString(folder.resolve("result"), gds(
                 "io", "-d", "host", "-f", folder.resolve("file").toString(), "-i", "4K:8K:4K", "--warm-up", "0",
                 "--json").out());
+        Files.writeString(folder.resolve("reads"), gds(
+                ("records " + folder.resolve("file") + " --record 4K --header 4K --batch 2 --shuffle --seed 3 --block 2"
+                        + " --window 2 --world 2 --remainder drop -t host -T 1e-9 --json").split(" "))
+                .out());
         Files.writeString(folder.resolve("patterns"), gds(
                 "patterns", "-p", "1", "-s", "64K", "-i", "16K:32K:*2", "--memory", "host", "--json").out());
     }
@@ -105,6 +115,7 @@ class EveryOptionTest {
                 .replace("FILE", folder.resolve("file").toString()).replace("OUT", folder.resolve("out").toString())
                 .replace("JOBS", folder.resolve("jobs").toString())
                 .replace("SERIES", folder.resolve("series").toString())
+                .replace("READS", folder.resolve("reads").toString())
                 .replace("RESULT", folder.resolve("result").toString())
                 .replace("PATTERNS", folder.resolve("patterns").toString())
                 .replace("ME", Long.toString(ProcessHandle.current().pid()))).toArray(String[]::new);

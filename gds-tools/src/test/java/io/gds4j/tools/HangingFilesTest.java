@@ -8,11 +8,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A file system that never answers leaves a command with one line. */
+@Tag("slow")
 @Timeout(60)
 class HangingFilesTest {
     private static final String SECONDS = "gds4j.patience.seconds";

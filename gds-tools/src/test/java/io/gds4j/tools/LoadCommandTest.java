@@ -105,6 +105,23 @@ class LoadCommandTest {
     }
 
     @Test
+    void tensorsInTurnHaveTheDigestsOfTheFile() throws IOException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        JsonNode json = gds("load", file.toString(), "-t", "host", "--budget", "2M", "--digest", "--json").json();
+
+        assertThat(GdsRun.digests(json)).isEqualTo(TestCheckpoints.digests(file)).hasSize(7);
+        assertThat(json.get("tensors").asInt()).isEqualTo(7);
+        assertThat(json.get("verified").isNull()).isTrue();
+        for (String other : List.of("--map", "--list", "--verify", "--parallel=replicate")) {
+            assertThat(gds("load", file.toString(), "-t", "host", "--budget", "2M", other).status()).as(other)
+                    .isEqualTo(2);
+        }
+        assertThat(gds("load", file.toString(), "-t", "host", "--budget", "4K").err())
+                .contains("the budget of 4096 bytes is ").contains("bytes too small: the largest tensor, 'model.");
+    }
+
+    @Test
     void mapIsTimedWithoutADriver() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 

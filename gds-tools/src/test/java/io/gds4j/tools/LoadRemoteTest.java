@@ -9,7 +9,9 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.dataset.RecordBatch;
 import io.gds4j.dataset.RecordLoader;
+import io.gds4j.dataset.RecordOrder;
 import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.remote.HttpFiles;
 import io.gds4j.remote.HttpOptions;
 import io.gds4j.statistics.IoPath;
@@ -26,20 +28,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gds load} of URLs: the same tensors as from files. */
+@Tag("slow")
 class LoadRemoteTest {
     @TempDir
     Path folder;
 
     private static final String BUCKET = "models/";
+    private static final String COMMIT = "1".repeat(40);
     private final List<String> stored = new CopyOnWriteArrayList<>();
     private final List<String> asked = new CopyOnWriteArrayList<>();
     private HttpServer server;
@@ -64,6 +71,11 @@ class LoadRemoteTest {
         try (exchange) {
             String name = exchange.getRequestURI().getPath().substring(1);
             boolean s3 = name.startsWith(BUCKET);
+            if (name.startsWith("api/models/")) {
+                listOfHub(exchange);
+                return;
+            }
+            name = name.replaceFirst("^org/model/resolve/" + COMMIT + "/", "");
             if (s3 && !exchange.getRequestHeaders().containsKey("Authorization")) {
                 exchange.sendResponseHeaders(403, -1);
                 return;
@@ -131,6 +143,18 @@ class LoadRemoteTest {
         }
     }
 
+    /** Lists all files as the Hugging Face hub does. */
+    private void listOfHub(HttpExchange exchange) throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
+            byte[] json = files.filter(Files::isRegularFile)
+                    .map(file -> "{\"rfilename\":\"%s\"}".formatted(folder.relativize(file)))
+                    .collect(Collectors.joining(",", "{\"sha\":\"" + COMMIT + "\",\"siblings\":[", "]}"))
+                    .getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(200, json.length);
+            exchange.getResponseBody().write(json);
+        }
+    }
+
     /** Lists the files of one folder. */
     private void list(HttpExchange exchange) throws IOException {
         String prefix = exchange.getRequestURI().getQuery().replaceFirst(".*prefix=", "");
@@ -156,6 +180,7 @@ class LoadRemoteTest {
         return Map.of(
                 "AWS_ENDPOINT_URL", "http://localhost:" + server.getAddress().getPort(), "AWS_ACCESS_KEY_ID", "key",
                 "AWS_SECRET_ACCESS_KEY", "hush", "HOME", folder.toString(),
+                "HF_ENDPOINT", "http://127.0.0.1:" + server.getAddress().getPort(), "HF_TOKEN", "hush",
                 "GDS4J_REMOTE_CACHE", folder.resolve("cache").toString(), "GDS4J_REMOTE_CACHE_BYTES", "64M");
     }
 
@@ -167,16 +192,67 @@ class LoadRemoteTest {
         }
     }
 
-    @Test
-    void everyFormatLoadsFromS3() throws IOException {
+    @ParameterizedTest
+    @ValueSource(strings = {"s3://models/", "hf://org/model/"})
+    void everyFormatLoadsFromAListOfFiles(String root) throws IOException {
         EveryFormat formats = EveryFormat.write(folder);
         for (String name : EveryFormat.FILES) {
-            formats.assertLoadsAlike(name, "s3://models/" + name, environment());
+            formats.assertLoadsAlike(name, root + name, environment());
         }
         for (String name : EveryFormat.FOLDERS) {
-            formats.assertLoadsAlike(name, "s3://models/" + name, environment());
+            formats.assertLoadsAlike(name, root + name, environment());
         }
-        formats.assertLoadsAlike("shards", "s3://models/shards", environment());
+        formats.assertLoadsAlike("shards", root + "shards", environment());
+    }
+
+    @Test
+    void checkpointOfTheHubIsConvertedAndNotWritten() throws IOException {
+        TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        String out = folder.resolve("out").toString();
+        assertThat(s3("convert", "hf://org/model", out).err()).isEmpty();
+        assertThat(gds("load", out, "-t", "host", "--digest", "--json").json().get("tensors"))
+                .isEqualTo(
+                        gds("load", folder.resolve("model.safetensors").toString(), "-t", "host", "--digest", "--json")
+                                .json().get("tensors"));
+        GdsRun back = s3("convert", out, "hf://org/model/out");
+        assertThat(back.status()).isEqualTo(2);
+        assertThat(back.err()).contains("only files and objects of S3, Google and Azure can be written");
+    }
+
+    @Test
+    void whatTheHubRefusesIsOneLineAndStatusThree() {
+        GdsRun run = s3("load", "hf://org/model/none.safetensors", "-t", "host");
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).contains("hf://org/model/none.safetensors");
+        Map<String, String> offline = Map.of("HF_HOME", folder.toString(), "HF_HUB_OFFLINE", "1", "HF_TOKEN", "hush");
+        GdsRun alone = gds(offline, () -> false, "load", "hf://org/model", "-t", "host");
+        assertThat(alone.status()).isEqualTo(3);
+        assertThat(alone.errorLine()).contains("HF_HUB_OFFLINE forbids").doesNotContain("hush");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0", "1"})
+    void modelInTheCacheOfTheHubLoadsAsFiles(String offline) throws IOException {
+        TestCheckpoints.sharded(folder);
+        Path snapshot = Files.createDirectories(folder.resolve("hub/models--org--model/snapshots").resolve(COMMIT));
+        TestCheckpoints.sharded(snapshot);
+        Files.write(Files.createDirectory(snapshot.resolve("data")).resolve("records.bin"), new byte[40_960]);
+        Files.write(Files.createDirectory(folder.resolve("data")).resolve("records.bin"), new byte[40_960]);
+        Map<String, String> variables = Map.of("HF_HOME", folder.toString(), "HF_HUB_OFFLINE", offline,
+                "HF_ENDPOINT", "http://127.0.0.1:" + server.getAddress().getPort());
+        GdsRun run = gds(
+                variables, () -> false, "load", "hf://org/model@" + COMMIT, "-t", "host", "--digest", "--verify",
+                "--json");
+        assertThat(run.err()).isEmpty();
+        GdsRun records =
+                gds(variables, () -> false, "records", "hf://org/model@" + COMMIT + "/data/records.bin", "--record=4K",
+                        "-t", "host");
+        assertThat(records.err()).isEmpty();
+        assertThat(records.status()).isZero();
+        assertThat(run.json().get("ioPaths").fieldNames()).toIterable().isNotEmpty().doesNotContain("USER_SOURCE");
+        assertThat(asked).isEmpty();
+        assertThat(GdsRun.digests(run.json())).isEqualTo(
+                GdsRun.digests(gds("load", folder.toString(), "-t", "host", "--digest", "--json").json()));
     }
 
     @Test
@@ -284,6 +360,18 @@ class LoadRemoteTest {
     }
 
     @Test
+    void windowOfRemoteRecordsTakesOneRangeForEachBlock() throws IOException {
+        Files.write(folder.resolve("records.bin"), new byte[2_000_000]);
+        Path remote = HttpFiles.path(URI.create(url("records.bin")), HttpOptions.DEFAULTS);
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults());
+                RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(remote), 1000), 30)
+                        .order(RecordOrder.shuffledBlocks(1, 250, 3)).target(MemoryKind.HOST, 0).open()) {
+            assertThat(loader.batches().mapToInt(RecordBatch::count).sum()).isEqualTo(2000);
+        }
+        assertThat(asked).as("8 blocks; the source and the file ask for the size").hasSizeBetween(8, 10);
+    }
+
+    @Test
     void missingObjectGivesStatusThree() {
         GdsRun run = gds("load", url("none.safetensors"), "-t", "host");
         assertThat(run.status()).isEqualTo(3);
@@ -301,7 +389,7 @@ class LoadRemoteTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"hf://org/model, huggingface.co", "gs://bucket/key, AWS_ENDPOINT_URL_S3", "ftp://me:hush@h/x, s3://",
+    @CsvSource({"hf://model?hush, hf://ORG/MODEL", "gs://bucket/key?hush, gs://BUCKET/NAME", "ftp://me:hush@h/x, gs://",
             "file:///x, the path alone", "s3://models/a#b, %23", "'http://me:hush@my_host/x?hush', my_host",
             "'s3://models/a b', %20"})
     void urlThatCannotBeReadNamesWhatWorks(String url, String text) {

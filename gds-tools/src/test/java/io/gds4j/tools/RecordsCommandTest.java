@@ -83,6 +83,33 @@ class RecordsCommandTest {
     }
 
     @Test
+    void digestIsOfTheBytesInTheirOrder() throws Exception {
+        MessageDigest digest = MessageDigest.getInstance("SHA-256");
+        for (Path file : new Path[]{first, second}) {
+            digest.update(Files.readAllBytes(file), HEADER, (int) Files.size(file) - HEADER);
+        }
+        String expected = HexFormat.of().formatHex(digest.digest());
+        assertThat(records("--batch", "64", "--digest", "--json").json().get("digest").asText()).isEqualTo(expected);
+        assertThat(records("--digest", "--shuffle").out()).contains("digest").doesNotContain(expected);
+        assertThat(records("--json").json().has("digest")).isFalse();
+    }
+
+    @Test
+    void listTellsWhatAndWhereRecordsAre() {
+        JsonNode json = records("--list", "--batch", "701", "--json").json();
+        assertThat(json.get("recordsPerEpoch").asLong()).isEqualTo(RECORDS);
+        assertThat(json.get("maxRecordBytes").asLong()).isEqualTo(RECORD);
+        assertThat(json.get("parts")).isEmpty();
+        assertThat(json.get("recordList")).hasSize(701);
+        JsonNode last = json.get("recordList").get(700);
+        assertThat(last.get("file").asText()).isEqualTo(second.toString());
+        assertThat(last.get("offset").asLong()).isEqualTo(HEADER);
+        assertThat(last.get("bytes").asLong()).isEqualTo(RECORD);
+        assertThat(records("--list", "--batch", "2").out()).contains("1001 records in 2 files", "40 B", "56")
+                .hasLineCount(6);
+    }
+
+    @Test
     void shufflingKeepsTheSumAndDependsOnTheSeed() {
         JsonNode one = records("--shuffle", "--seed", "1", "--readers", "1", "--json").json();
         JsonNode again = records("--shuffle", "--seed", "1", "--readers", "12", "--json").json();
@@ -118,10 +145,37 @@ class RecordsCommandTest {
     }
 
     @Test
-    void resumesBehindTheRecordsOfAnEarlierRun() {
-        JsonNode json = records("--resume-at", "900", "--json").json();
-        assertThat(json.get("orderDigest").asText()).isEqualTo(digest(LongStream.range(900, RECORDS)));
-        assertThat(json.get("position").asLong()).isEqualTo(RECORDS);
+    void resumesBehindTheRecordsOfAnEarlierRun() throws IOException {
+        // one batch: a rate needs one
+        JsonNode one = records("--batch", "64", "-T", "1e-9", "--json").json();
+        Path state = Files.writeString(folder.resolve("state"), one.get("state").asText());
+        JsonNode json = records("--batch", "64", "--resume", state.toString(), "--json").json();
+        assertThat(json.get("orderDigest").asText()).isEqualTo(digest(LongStream.range(64, RECORDS)));
+
+        Files.writeString(state, one.get("state").asText().replace("64", "63"));
+        assertThat(records("--resume", state.toString()).status()).isEqualTo(3);
+        Files.writeString(state, "no state");
+        GdsRun broken = records("--resume", state.toString());
+        assertThat(broken.status()).isEqualTo(3);
+        assertThat(broken.err()).contains("it is no JSON").hasLineCount(1);
+    }
+
+    @Test
+    void otherRanksResumeTheResultsOfAllRanks() throws IOException {
+        BigInteger total = BigInteger.ZERO;
+        StringBuilder results = new StringBuilder();
+        for (int rank = 0; rank < 2; rank++) {
+            GdsRun run = records("--batch", "64", "--shuffle", "--rank", "" + rank, "--world", "2", "-T", "1e-9",
+                    "--json");
+            total = total.add(run.json().get("recordSum").bigIntegerValue());
+            Path result = Files.writeString(folder.resolve("result" + rank), run.out());
+            results.append(rank == 0 ? "" : ",").append(result);
+        }
+        for (int rank = 0; rank < 3; rank++) {
+            total = total.add(records("--batch", "10", "--shuffle", "--rank", "" + rank, "--world", "3",
+                    "--resume", results.toString(), "--json").json().get("recordSum").bigIntegerValue());
+        }
+        assertThat(total.mod(BigInteger.TWO.pow(64))).isEqualTo(sum);
     }
 
     @Test
@@ -188,6 +242,7 @@ class RecordsCommandTest {
         assertThat(run.status()).isEqualTo(3);
         assertThat(run.errorLine()).contains("1 bytes follow the last record", "odd");
         assertThat(gds("records", path.toString(), "-t", "host").status()).isEqualTo(3);
+        assertThat(gds("records", path.toString(), "--column", "x").errorLine()).contains("is no Arrow file");
     }
 
     @Test
@@ -200,6 +255,7 @@ class RecordsCommandTest {
         assertThat(records("--warm-up", "-1").status()).isEqualTo(2);
         assertThat(records("--remainder", "half").errorLine()).contains("'half' is not one of keep, drop and pad");
         assertThat(records("--epochs", "0").status()).isEqualTo(2);
+        assertThat(records("--column", "x").errorLine()).contains("--column is not allowed with --record");
         assertThat(gds("records").status()).isEqualTo(2);
     }
 }

@@ -17,11 +17,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A signal ends a command at once although a server has stopped to answer, and nothing stays. */
+@Tag("slow")
 class RemoteSignalTest {
     private static final Duration EXIT = Duration.ofSeconds(1);
 

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,6 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code --report}: the page, for each command that has the option, and in a browser. */
+@Tag("slow")
 class ReportTest {
     /** A name that is markup, and one that moves the cursor. */
     private static final String HOSTILE = "<img src=x onerror=alert(1)>\u001b[31m'\"&amp;.safetensors";

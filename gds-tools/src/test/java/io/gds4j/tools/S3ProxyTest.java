@@ -33,6 +33,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,6 +41,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** S3 against s3proxy, a server of others that checks signatures, where the profile s3proxy puts it on the class path. */
+@Tag("slow")
 class S3ProxyTest {
     private static final HttpOptions SMALL_PARTS = HttpOptions.DEFAULTS.withRequests(64 << 10, 8);
 

@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,6 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gds stats} on this process, on others, and on a missing one. */
+@Tag("slow")
 class StatsCommandTest {
     private static final int SIZE = 65_536;
     private static final String ATTACH_MILLIS = "sun.tools.attach.attachTimeout";

@@ -1,20 +1,26 @@
 package io.gds4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
+import io.gds4j.loader.Checkpoint;
 import io.gds4j.tools.terminal.InputFile;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
@@ -90,6 +96,48 @@ class SwappedNamesTest {
         }
     }
 
+    /** Saves over a file of another user, and asks for the owner of a link without libc. */
+    static final class Saving {
+        private Saving() {
+        }
+
+        public static void main(String[] paths) throws IOException {
+            Checkpoint.save(Path.of(paths[0]), Map.of("t", new float[]{1}));
+            try (FoundFile link = FoundFile.at(Optional.empty(), Path.of(paths[1]), LinkOption.NOFOLLOW_LINKS)) {
+                System.out.println(link.belongsTo(FoundFile.user()));
+            }
+        }
+    }
+
+    /** Runs a program as the user nobody of a namespace, which knows no other user. */
+    private static List<String> runAsNobody(Class<?> program, Path... arguments) throws IOException {
+        List<String> unshare = List.of("unshare", "-U", "--map-user=65534", "--map-group=65534");
+        assumeTrue(FoundFile.user().equals(Optional.of(0)), "only root can play the other user");
+        assumeTrue(run(unshare, "true").isEmpty(), "no namespaces of users");
+        return run(unshare, Stream.concat(
+                Stream.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1", "-cp",
+                        System.getProperty("java.class.path"), program.getName()),
+                Stream.of(arguments).map(Path::toString)).toArray(String[]::new));
+    }
+
+    @Test
+    @Timeout(60)
+    void strangersGiveNoPermissionsToAUserNobody() throws Exception {
+        Path old = Files.writeString(folder.resolve("model.safetensors"), "theirs");
+        Path secret = Files.writeString(folder.resolve("secret"), "secret");
+        Path link = Files.createSymbolicLink(folder.resolve("link"), secret);
+        Files.setPosixFilePermissions(old, PosixFilePermissions.fromString("rw-rw-rw-"));
+        Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
+        assumeTrue(FoundFile.user().equals(Optional.of(0)), "only root can play the other user");
+        Files.setAttribute(old, "unix:uid", STRANGER);
+        Files.setAttribute(link, "unix:uid", STRANGER, LinkOption.NOFOLLOW_LINKS);
+        assertThat(runAsNobody(Saving.class, old, link)).containsExactly("false");
+        assertThat(Files.getAttribute(old, "unix:uid")).isEqualTo(0);
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(old))).endsWith("r--");
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(secret))).isEqualTo("rw-------");
+    }
+
     /** A container with a namespace of users shows files of users that it does not have as those of nobody, and may run as nobody. */
     @Test
     @Timeout(60)
@@ -98,12 +146,21 @@ class SwappedNamesTest {
         Path theirs = Files.createDirectory(folder.resolve("theirs"));
         assumeTrue(FoundFile.user().equals(Optional.of(0)), "only root can play the other user");
         Files.setAttribute(theirs, "unix:uid", STRANGER);
-        List<String> unshare = List.of("unshare", "-U", "--map-user=65534", "--map-group=65534");
-        assumeTrue(run(unshare, "true").isEmpty(), "no namespaces of users");
-        assertThat(run(unshare, Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1", "-cp",
-                System.getProperty("java.class.path"), Asking.class.getName(), own.toString(), theirs.toString()))
-                .containsExactly("own", "this folder belongs to another user");
+        assertThat(runAsNobody(Asking.class, own, theirs)).containsExactly("own",
+                "this folder belongs to another user");
+    }
+
+    /** With libc; {@code OwnFolderTest} has the same without it. */
+    @Test
+    void removalKeepsFoldersOfOthers() throws IOException {
+        assumeTrue(FoundFile.user().equals(Optional.of(0)), "only root can play the other user");
+        try (OwnFolder own = OwnFolder.create(folder.resolve("own"))) {
+            Path theirs = Files.createDirectory(own.path().resolve("theirs"));
+            Files.writeString(theirs.resolve("id"), "PRECIOUS");
+            Files.setAttribute(theirs, "unix:uid", STRANGER);
+            assertThatThrownBy(own::remove).isInstanceOf(DirectoryNotEmptyException.class);
+        }
+        assertThat(folder.resolve("own/theirs/id")).hasContent("PRECIOUS");
     }
 
     private static List<String> run(List<String> before, String... command) throws IOException {

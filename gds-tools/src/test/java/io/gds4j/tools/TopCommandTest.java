@@ -31,6 +31,7 @@ import javax.management.MBeanServerDelegate;
 import javax.management.MBeanServerNotification;
 import javax.management.NotificationListener;
 import javax.management.ObjectName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -38,6 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gds top} on this process, on other processes, and on processes that do not answer. */
+@Tag("slow")
 class TopCommandTest {
     private static final int SIZE = 1 << 20;
     private static final String ME = Long.toString(ProcessHandle.current().pid());

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Cancels a batch right after its submission and counts the results of its entries (topic 21). */
-public final class BatchCancel {
+final class BatchCancel {
     private static final int ENTRIES = 64;
     private static final int PAGE = 4096;
     private static final String LESSON =

@@ -22,7 +22,7 @@ import java.util.List;
  * One batch over GPU memory and over pinned, huge-page and plain host memory, each registered and unregistered (topic 30).
  * Writes, reads back and compares.
  */
-public final class BatchMemoryKinds {
+final class BatchMemoryKinds {
     private static final int EACH = 64 << 10;
     private static final List<MemoryKind> WANTED = List.of(
             MemoryKind.CUDA_DEVICE, MemoryKind.CUDA_MANAGED, MemoryKind.HOST_PINNED, MemoryKind.HOST_HUGEPAGE,

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /** Does other work and polls a batch for completions in between (topic 22). */
-public final class BatchPolling {
+final class BatchPolling {
     private static final int ENTRIES = 64;
     private static final int EACH = 64 << 10;
     private static final Duration PATIENCE = Duration.ofSeconds(30);

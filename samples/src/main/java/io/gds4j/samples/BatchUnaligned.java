@@ -21,7 +21,7 @@ import java.util.List;
  * Batches of unaligned writes of 6144 bytes (topic 27) and of 4 bytes (topic 29). Half of them come from registered memory, and
  * every second one uses a handle with O_DIRECT.
  */
-public final class BatchUnaligned {
+final class BatchUnaligned {
     private static final int ENTRIES = 32;
     private static final String LESSON =
             "Entries of one batch may differ in size, registration and O_DIRECT.";

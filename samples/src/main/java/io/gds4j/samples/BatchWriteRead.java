@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** Submits a batch of writes (topic 19) and a batch of reads (topic 20), and waits for them. */
-public final class BatchWriteRead {
+final class BatchWriteRead {
     private static final int ENTRIES = 32;
     private static final int EACH = 64 << 10;
     private static final String LESSON =

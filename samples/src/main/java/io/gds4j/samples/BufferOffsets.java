@@ -15,7 +15,7 @@ import java.util.Arrays;
  * Uses parts of one registered buffer: a write from an offset (topic 5), and loops of writes and reads in steps of 64 KiB
  * (topic 14).
  */
-public final class BufferOffsets {
+final class BufferOffsets {
     private static final int BUFFER = 1 << 20;
     private static final int OFFSET = 128 << 10;
     private static final int STEP = 64 << 10;

@@ -25,7 +25,7 @@ import jcuda.driver.JCudaDriver;
  * Loads a checkpoint into arrays of other libraries without a copy: into foreign memory with a header before the numbers, the
  * layout of TornadoVM, and on a GPU into arrays of {@code cuMemAlloc} for kernels of JCuda.
  */
-public final class CheckpointToArrays {
+final class CheckpointToArrays {
     private static final int LAYERS = 4;
     private static final int HEADER = 24;
     private static final ValueLayout.OfFloat FLOAT =

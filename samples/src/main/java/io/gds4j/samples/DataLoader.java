@@ -23,7 +23,7 @@ import java.util.concurrent.CompletableFuture;
  * Feeds a training loop with records of many shard files in random order. Reads ahead into a few slots of memory while a kernel
  * (or a loop on the host) processes earlier records. The same loop without reading ahead shows the difference.
  */
-public final class DataLoader {
+final class DataLoader {
     private static final int SHARDS = 8;
     private static final int RECORDS = 16;
     private static final int AHEAD = 8;

@@ -14,7 +14,7 @@ import io.gds4j.memory.MemoryAllocation;
 import java.util.Arrays;
 
 /** Queries the properties of a driver and changes its limits while it is open (topic 7). */
-public final class DriverSettings {
+final class DriverSettings {
     private static final int SIZE = 1 << 20;
     private static final String LESSON =
             "An open driver accepts new limits; all other settings are configuration, where each value knows its source.";

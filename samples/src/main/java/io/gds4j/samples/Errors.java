@@ -13,7 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Error codes with their texts, and exceptions with the place and progress of the failure (topic 8). */
-public final class Errors {
+final class Errors {
     private static final int SIZE = 4096;
     private static final String LESSON =
             "A CuFileException has function, file, range, cuFile code and errno; no call returns a status to check.";

@@ -17,7 +17,7 @@ import java.util.Arrays;
  * The smallest writes: from registered memory (topic 1), from unregistered memory (2), and without O_DIRECT (28). In C the
  * first call opens the driver; in Java the program opens and closes a driver object.
  */
-public final class FirstWrites {
+final class FirstWrites {
     private static final int SMALL = 128 << 10;
     private static final int LARGE = 1 << 20;
     private static final byte VALUE = (byte) 0xab;

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** Reads and writes that return a future, for programs that wait for many operations. */
-public final class Futures {
+final class Futures {
     private static final String LESSON =
             "Start all reads, then join: the reads overlap, and later steps can depend on a future.";
 

@@ -9,7 +9,7 @@ import jcuda.driver.CUresult;
 import jcuda.driver.JCudaDriver;
 
 /** Makes the primary context of a GPU, which gds4j uses, too, current for JCuda on this thread until it is closed. */
-public final class GpuContext implements AutoCloseable {
+final class GpuContext implements AutoCloseable {
     private final CUdevice device;
 
     private GpuContext(CUdevice device) {

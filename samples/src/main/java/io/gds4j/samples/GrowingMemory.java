@@ -19,7 +19,7 @@ import java.util.Arrays;
  * Memory that grows while a file is read into it: registered again after each step (topic 23), as a vector that grows in place
  * on a GPU (24), with its whole future range registered in advance (25), and with each step registered once (26).
  */
-public final class GrowingMemory {
+final class GrowingMemory {
     private static final int STEPS = 4;
     private static final int STEP = 2 << 20;
     private static final String LESSON =

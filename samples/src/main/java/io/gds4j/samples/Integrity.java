@@ -25,7 +25,7 @@ import jcuda.runtime.JCuda;
  * Copies a file through memory and compares the SHA-256 of both files. The memory comes from gds4j's allocator, from the CUDA
  * runtime API (topic 3), from the CUDA driver API (topic 4), and from an arena.
  */
-public final class Integrity {
+final class Integrity {
     private static final String LESSON =
             "The origin of memory does not matter: gds4j's allocator, cudaMalloc, cuMemAlloc or an arena.";
 

@@ -6,7 +6,7 @@ import io.gds4j.loader.LoadedTensors;
 import java.nio.file.Path;
 
 /** Loads a checkpoint with a driver into GPU memory, or into host memory without a GPU. */
-public final class LoadCheckpoint {
+final class LoadCheckpoint {
     private LoadCheckpoint() {
     }
 

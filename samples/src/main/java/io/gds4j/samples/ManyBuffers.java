@@ -21,7 +21,7 @@ import java.util.List;
  * Many small buffers: 64 of one thread under a limit on registered memory (topic 12), then one for each of 64 threads, every
  * second one registered (topic 13).
  */
-public final class ManyBuffers {
+final class ManyBuffers {
     private static final int BUFFERS = 64;
     private static final int EACH = 16 << 10;
     private static final int LIMIT_KB = 512;

@@ -15,7 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** Writes and reads with every kind of memory that the machine supports (topic 15). */
-public final class MemoryKinds {
+final class MemoryKinds {
     private static final int MAX_BYTES = 16 << 20;
     private static final String LESSON = "A program selects the kind of memory when it allocates;"
             + " reads and writes are the same for all kinds.";

@@ -5,7 +5,7 @@ import io.gds4j.CuFileDriver;
 import java.io.IOException;
 
 /** Pattern 1: each iteration registers its memory, reads into it once, and deregisters it. */
-public final class Pattern1RegisterInLoop {
+final class Pattern1RegisterInLoop {
     private static final String LESSON =
             "Each registration costs time; in a loop every request pays for it. See pattern 2.";
 

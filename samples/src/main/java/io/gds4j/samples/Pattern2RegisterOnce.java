@@ -4,7 +4,7 @@ import io.gds4j.CuFileBuffer;
 import java.io.IOException;
 
 /** Pattern 2: registers all memory once; the buffer offset of each request selects the part that it fills. */
-public final class Pattern2RegisterOnce {
+final class Pattern2RegisterOnce {
     private static final String LESSON =
             "For memory that is used again, register once before the loop and vary the buffer offset.";
 

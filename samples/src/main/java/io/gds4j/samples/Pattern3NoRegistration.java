@@ -3,7 +3,7 @@ package io.gds4j.samples;
 import java.io.IOException;
 
 /** Pattern 3: does not register memory; the library copies through its bounce buffers where necessary. */
-public final class Pattern3NoRegistration {
+final class Pattern3NoRegistration {
     private static final String LESSON =
             "Do not register memory that you use only once: the bounce buffers serve it.";
 

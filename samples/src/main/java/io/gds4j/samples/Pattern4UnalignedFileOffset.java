@@ -16,7 +16,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /** Pattern 4: writes and reads that begin 3 bytes after a block boundary of the file. */
-public final class Pattern4UnalignedFileOffset {
+final class Pattern4UnalignedFileOffset {
     private static final int SHIFT = 3;
     private static final String LESSON =
             "At unaligned file offsets the edges of a request go through the page cache, and a write first reads the rest"

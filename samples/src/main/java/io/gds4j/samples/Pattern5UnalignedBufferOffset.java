@@ -4,7 +4,7 @@ import io.gds4j.CuFileBuffer;
 import java.io.IOException;
 
 /** Pattern 5: reads to memory addresses that are 3 bytes after an aligned address. */
-public final class Pattern5UnalignedBufferOffset {
+final class Pattern5UnalignedBufferOffset {
     private static final int SHIFT = 3;
     private static final String LESSON =
             "A disk controller writes to aligned memory only: at unaligned buffer offsets the bytes go through a bounce"

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** Pattern 7: reads in the order of a stream. The program only queues them; later work in the stream sees the bytes. */
-public final class Pattern7Stream {
+final class Pattern7Stream {
     private static final String LESSON =
             "No thread waits for reads that are queued in a stream: later kernels of the stream find the bytes in place.";
 

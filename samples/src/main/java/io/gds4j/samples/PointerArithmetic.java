@@ -12,7 +12,7 @@ import io.gds4j.memory.MemoryRange;
 import java.util.Arrays;
 
 /** Fills unregistered memory 64 KiB at a time by moving the pointer (topic 6). */
-public final class PointerArithmetic {
+final class PointerArithmetic {
     private static final int CHUNK = 64 << 10;
     private static final int MAX_BYTES = 16 << 20;
     private static final String LESSON =

@@ -21,7 +21,7 @@ import java.util.List;
  * computes with memory that gds4j has read a file into, and gds4j reads the file into memory that Python has allocated. Without
  * Python it reads the file only.
  */
-public final class PythonTensors {
+final class PythonTensors {
     private static final int MAX_BYTES = 16 << 20;
     private static final DlPackType F32 = new DlPackType(2, 32, 1);
     private static final String LESSON = "DLPack shares one tensor between runtimes; the last user frees it.";

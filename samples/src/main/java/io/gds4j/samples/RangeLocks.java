@@ -22,7 +22,7 @@ import java.util.List;
  * Two processes write alternate records of 1000 bytes, so records of both share pages. Each write locks the whole pages that it
  * touches (topic 18). The second process runs this program, too.
  */
-public final class RangeLocks {
+final class RangeLocks {
     private static final int RECORD = 1000;
     private static final int RECORDS = 400;
     private static final long PAGE = 4096;

@@ -23,7 +23,7 @@ import java.util.Set;
  * Reads a file into memory that an RDMA device can send to other hosts. Registers host memory by its address and GPU memory as
  * a dma-buf. Without an RDMA device it reads the file and leaves the registration out.
  */
-public final class RdmaRegistration {
+final class RdmaRegistration {
     private static final int MAX_BYTES = 16 << 20;
     private static final Set<RdmaAccess> RIGHTS = EnumSet.of(RdmaAccess.LOCAL_WRITE, RdmaAccess.REMOTE_READ);
     private static final String LESSON =

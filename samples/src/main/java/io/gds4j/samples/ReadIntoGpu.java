@@ -8,7 +8,7 @@ import io.gds4j.memory.MemoryKind;
 import java.nio.file.Path;
 
 /** The first program of docs/try.md: reads a file into GPU memory, or into host memory without a GPU. */
-public final class ReadIntoGpu {
+final class ReadIntoGpu {
     private ReadIntoGpu() {
     }
 

@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** A checkpoint that four ranks saved goes to three ranks: many ranges of many files into many buffers, by one call. */
-public final class Resharding {
+final class Resharding {
     private static final int LAYERS = 16;
     private static final int SAVED = 4;
     private static final int LOADED = 3;

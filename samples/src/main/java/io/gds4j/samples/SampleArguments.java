@@ -139,7 +139,7 @@ public record SampleArguments(
      * @param driver an open driver
      * @return the stream; this thread closes it
      */
-    public SampleStream openStream(CuFileDriver driver) {
+    SampleStream openStream(CuFileDriver driver) {
         return kind(driver).isCuda() ? GpuStream.open(gpu) : HostSampleStream.open();
     }
 

@@ -3,7 +3,7 @@ package io.gds4j.samples;
 import io.gds4j.memory.MemoryRange;
 
 /** A stream of work: a CUDA stream, or a host stream on machines without a GPU. */
-public interface SampleStream extends AutoCloseable {
+interface SampleStream extends AutoCloseable {
     /** {@return the stream's address for {@link io.gds4j.CuFileDriver#stream}} */
     long address();
 

@@ -15,7 +15,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
 /** The examples of docs/saving.md: saves tensors from GPU memory, or from host memory without a GPU. */
-public final class SaveCheckpoint {
+final class SaveCheckpoint {
     private SaveCheckpoint() {
     }
 

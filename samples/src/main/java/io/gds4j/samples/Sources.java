@@ -20,7 +20,7 @@ import javax.crypto.spec.IvParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
 /** Reads an encrypted file, and a map of the program, as if they were files. */
-public final class Sources {
+final class Sources {
     private static final String LESSON =
             "Implement RangeSource for bytes that are no file: the engine still reads in pieces and copies to the GPU.";
 

@@ -16,7 +16,7 @@ import java.util.Arrays;
  * Threads with one handle each: each copies its part through a buffer of 1 MiB (topic 9), then each registers its slice of one
  * allocation (topic 16).
  */
-public final class ThreadsOwnHandles {
+final class ThreadsOwnHandles {
     private static final int STREAMING = 1 << 20;
     private static final String LESSON =
             "Handles are cheap and safe to share; a thread needs its own only for another access mode or lifetime.";

@@ -18,7 +18,7 @@ import java.util.Arrays;
  * Threads that share one handle. They read into unregistered memory (topic 11), into parts of one registered buffer (topic 17),
  * and into memory of two GPUs (topic 10).
  */
-public final class ThreadsSharedHandle {
+final class ThreadsSharedHandle {
     private static final String LESSON =
             "Threads can share a handle and a registered buffer without locks, at offsets that do not overlap.";
 

@@ -10,7 +10,7 @@ import java.io.IOException;
  * Trains on shuffled batches of a data set while the loader reads ahead. The work of a step grows from nothing to several times the
  * reading; the time of a step stays close to the larger of the two. The printed table is the data of a chart.
  */
-public final class TrainingLoop {
+final class TrainingLoop {
     private static final int EPOCHS = 2;
     private static final int[] WORK = {0, 1, 2, 4, 8};
     private static final double MILLIS = 1e3;

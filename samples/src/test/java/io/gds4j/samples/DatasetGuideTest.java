@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
+import io.gds4j.dataset.LoaderState;
 import io.gds4j.dataset.RecordBatch;
 import io.gds4j.dataset.RecordLoader;
 import io.gds4j.dataset.RecordOrder;
-import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
@@ -106,11 +106,9 @@ class DatasetGuideTest {
         try (CuFileDriver driver = CuFileDriver.open()) {
             RecordSource sequences = RecordFiles.megatron(bin, idx);
             try (RecordLoader loader = RecordLoader.builder(driver, sequences, 8).open()) {
-                while (loader.hasNext()) {
-                    try (RecordBatch batch = loader.next()) {
-                        for (int i = 0; i < batch.count(); i++) {
-                            tokens(batch.memory().slice(batch.offset(i), batch.length(i)));
-                        }
+                for (RecordBatch batch : loader) {
+                    for (int i = 0; i < batch.count(); i++) {
+                        tokens(batch.memory().slice(batch.offset(i), batch.length(i)));
                     }
                 }
             }
@@ -119,21 +117,56 @@ class DatasetGuideTest {
     }
 
     @Test
-    void onePositionResumesARank() {
+    void oneLineResumesARank() {
         RecordSource images = RecordFiles.afterHeader(List.of(first, second), 16, 4096);
-        long saved = 7;
         try (CuFileDriver driver = CuFileDriver.open()) {
-            try (RecordLoader loader = RecordLoader.builder(driver, images, 32)
-                    .order(RecordOrder.shuffled(42))
-                    .share(new Share(1, 4))
-                    .remainder(Remainder.KEEP)
-                    .epochs(10)
-                    .resumeAt(saved)
-                    .open();
+            String saved;
+            try (RecordLoader loader = RecordLoader.builder(driver, images, 10).order(RecordOrder.shuffled(42))
+                    .share(new Share(0, 2)).open();
                     RecordBatch batch = loader.next()) {
-                saved = batch.nextPosition();
+                saved = batch.state().json();
+            }
+            try (RecordLoader loader = RecordLoader.builder(driver, images, 32).order(RecordOrder.shuffled(42))
+                    .share(new Share(1, 4)).epochs(10).resume(LoaderState.parse(saved)).open();
+                    RecordBatch batch = loader.next()) {
+                saved = batch.state().json();
+            }
+            assertThat(saved).contains("\"done\":[[0,0,10],[0,50,60]],\"world\":4").contains("\"ranks\":[[1,20]]");
+        }
+    }
+
+    @Test
+    void samplesHaveParts() throws IOException {
+        Path shard = folder.resolve("shard.tar");
+        writeTar(shard, "a.jpg", "a.cls");
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            RecordSource samples = RecordFiles.webDataset(List.of(shard)); // or webDataset(shards, "jpg", "cls")
+            try (RecordLoader loader = RecordLoader.builder(driver, samples, 32).order(RecordOrder.shuffled(1)).open();
+                    RecordBatch batch = loader.next()) {
+                MemoryRange image = batch.part(0, "jpg").orElseThrow();
+                String name = samples.key(batch.record(0)).orElseThrow();
+                assertThat(image.length()).isEqualTo(5);
+                assertThat(name).isEqualTo("a");
             }
         }
-        assertThat(saved).isEqualTo(25);
+    }
+
+    /** Writes a tar of files of 5 bytes. */
+    private static void writeTar(Path path, String... names) throws IOException {
+        ByteBuffer tar = ByteBuffer.allocate(1024 * names.length + 1024);
+        for (int i = 0; i < names.length; i++) {
+            byte[] header = new byte[512];
+            System.arraycopy(names[i].getBytes(StandardCharsets.US_ASCII), 0, header, 0, names[i].length());
+            header[124] = '5';
+            header[156] = '0';
+            int sum = 8 * ' ';
+            for (byte value : header) {
+                sum += value;
+            }
+            byte[] digits = Integer.toOctalString(sum).getBytes(StandardCharsets.US_ASCII);
+            System.arraycopy(digits, 0, header, 148, digits.length);
+            tar.put(1024 * i, header);
+        }
+        Files.write(path, tar.array());
     }
 }

@@ -71,6 +71,29 @@ class FirstGuessesTest {
         data = Files.write(folder.resolve("data.bin"), new byte[4096]);
     }
 
+    /** The program of docs/engines.md. */
+    @Test
+    void mapsDecodesAndConvertsWithoutADriver() {
+        Path copy = folder.resolve("copy");
+        Path path = folder.resolve("embeddings.safetensors");
+        SavePlan.builder().tensor("embed", new float[32], 8, 4).toFile(path).save();
+
+        Checkpoint checkpoint = Checkpoint.open(path); // names, types, shapes, metadata
+        try (LoadedTensors tensors = checkpoint.plan().map()) {
+            float[] row = tensors.get("embed").row(7).toFloatArray();
+            use(row);
+        }
+        SavePlan.builder().checkpoint(checkpoint).toFolder(copy).save();
+
+        try (LoadedTensors mapped = Checkpoint.map(copy)) {
+            assertThat(mapped.get("embed").shape()).containsExactly(8L, 4L);
+        }
+    }
+
+    private static void use(float... row) {
+        assertThat(row).hasSize(4);
+    }
+
     @Test
     void checkpointLoads(CuFileDriver driver) {
         try (LoadedTensors tensors = Checkpoint.load(model, driver)) {

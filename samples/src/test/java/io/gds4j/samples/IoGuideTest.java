@@ -52,7 +52,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the code of docs/io.md, docs/fragments.md and docs/configuration.md, whose snippets stand here word for word. */
+/** Runs the code of docs/io.md, docs/choosing.md and docs/configuration.md, whose snippets stand here word for word. */
 @ExtendWith(QuietOutput.class)
 class IoGuideTest {
     private static final int SIZE = 1 << 20;

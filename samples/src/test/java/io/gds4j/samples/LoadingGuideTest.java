@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Budget;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.CheckpointVerifier;
 import io.gds4j.loader.LoadPlan;
@@ -12,8 +13,10 @@ import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorInTurn;
 import io.gds4j.loader.TensorLoan;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.TensorsInTurn;
 import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
@@ -107,6 +110,18 @@ class LoadingGuideTest {
         try (LoadedTensors tensors = checkpoint.plan().map()) {
             try (TensorLoan _ = tensors.lend()) { // or tensors.get(name).lend()
                 use(tensors.address("lm_head.weight"));
+            }
+        }
+    }
+
+    @Test
+    void tensorsTakeTurns() {
+        LoadPlan plan = Checkpoint.open(path).plan();
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            try (TensorsInTurn tensors = plan.inTurn(driver, Budget.bytes(2L << 30))) {
+                for (TensorInTurn turn : tensors) { // closes a tensor before the next one
+                    use(turn.tensor().range());
+                }
             }
         }
     }

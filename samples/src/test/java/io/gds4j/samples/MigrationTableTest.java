@@ -30,7 +30,7 @@ class MigrationTableTest {
 
     @Test
     void linksBetweenDocumentsLeadToFiles() throws IOException {
-        for (String name : List.of("migrating-from-c.md", "tools.md", "patterns.md", "testing.md", "architecture.md")) {
+        for (String name : List.of("migrating-from-c.md", "tools.md", "choosing.md", "testing.md", "architecture.md")) {
             Path document = Path.of("../docs").resolve(name);
             List<MatchResult> links = Pattern.compile("]\\(([^)#]+?)(?:#[^)]*)?\\)").matcher(Files.readString(document))
                     .results().toList();

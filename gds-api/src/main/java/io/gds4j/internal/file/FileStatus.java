@@ -38,8 +38,18 @@ public record FileStatus(
     static FileStatus of(int mode, int owner, int links, long device, long inode, long size, FileTime changed) {
         Instant time = changed.toInstant();
         return new FileStatus(
-                0, mode, owner, links, (int) (device >> Integer.SIZE), (int) device, inode, false, size,
-                time.getEpochSecond(), time.getNano());
+                0, mode, owner, links, major(device), minor(device), inode, false, size, time.getEpochSecond(),
+                time.getNano());
+    }
+
+    /** {@return the major number of a device as java.nio tells it: Linux splits both numbers in two, and statx joins them} */
+    public static int major(long device) {
+        return (int) (device >>> 8 & 0xfff | device >>> 32 & ~0xfff);
+    }
+
+    /** {@return the minor number of a device as java.nio tells it} */
+    public static int minor(long device) {
+        return (int) (device & 0xff | device >>> 12 & ~0xff);
     }
 
     /** {@return the mode of a file of which only the type is known} */

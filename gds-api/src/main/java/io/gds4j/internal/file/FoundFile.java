@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.FileSystemLoopException;
 import java.nio.file.FileSystems;
@@ -13,12 +14,20 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SecureDirectoryStream;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.UserPrincipal;
+import java.time.Instant;
+import java.util.EnumSet;
 import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -124,9 +133,10 @@ public final class FoundFile implements AutoCloseable {
     private static FileStatus ofName(Path path, LinkOption... links) throws IOException {
         if (!path.getFileSystem().supportedFileAttributeViews().contains("unix")) {
             BasicFileAttributes basic = Files.readAttributes(path, BasicFileAttributes.class, links);
+            // Windows has no inode: what was created at one moment is taken for one file
             return FileStatus.of(
-                    FileStatus.mode(basic.isDirectory(), basic.isRegularFile()), 0, 1, 0, 0, basic.size(),
-                    basic.lastModifiedTime());
+                    FileStatus.mode(basic.isDirectory(), basic.isRegularFile()), 0, 1, 0,
+                    basic.creationTime().to(TimeUnit.NANOSECONDS), basic.size(), basic.lastModifiedTime());
         }
         Map<String, Object> all =
                 Files.readAttributes(path, "unix:mode,uid,nlink,dev,ino,size,lastModifiedTime", links);
@@ -156,6 +166,14 @@ public final class FoundFile implements AutoCloseable {
         }
     }
 
+    /** {@return the user of this process} */
+    static UserPrincipal principal() throws IOException {
+        return Files.exists(PROCESS)
+                ? Files.getOwner(PROCESS)
+                : PROCESS.getFileSystem().getUserPrincipalLookupService()
+                        .lookupPrincipalByName(System.getProperty("user.name"));
+    }
+
     /** {@return the number of the user of this process; empty if the system does not tell} */
     public static Optional<Integer> user() {
         try {
@@ -175,17 +193,48 @@ public final class FoundFile implements AutoCloseable {
         return found.owner() == other.found.owner() && ownerIsKnown() && other.ownerIsKnown();
     }
 
-    /** In a namespace of users the number of this user may be that of all strangers. But only the owner may set permissions. */
+    /** In a namespace of users the number of this user may be that of all strangers. But only the owner may set the time. */
     private boolean ownerIsKnown() {
         if (found.owner() != STRANGERS || !Users.ARE_SOME) {
             return true;
         }
         try {
-            Files.setAttribute(path(), "unix:mode", found.mode() & PERMISSIONS);
+            if (isHeld()) {
+                Files.setAttribute(path(), "unix:mode", found.mode() & PERMISSIONS);
+            } else {
+                // the name may lead elsewhere by now, and the JDK follows links when it sets permissions, whatever it is told
+                FileTime same = FileTime.from(Instant.ofEpochSecond(found.changedSeconds(), found.changedNanos()));
+                Files.setAttribute(name, "lastModifiedTime", same, LinkOption.NOFOLLOW_LINKS);
+            }
             return true;
         } catch (IOException e) {
             return false;
         }
+    }
+
+    /** Sets the permissions of a file that is no link. On Linux a link that took its name meanwhile is not followed. */
+    public void setPermissions(int mode) throws IOException {
+        if (isHeld()) {
+            Files.setAttribute(path(), "unix:mode", mode);
+            return;
+        }
+        Set<PosixFilePermission> permissions = EnumSet.noneOf(PosixFilePermission.class);
+        for (PosixFilePermission permission : PosixFilePermission.values()) {
+            if ((mode & 0400 >> permission.ordinal()) != 0) {
+                permissions.add(permission);
+            }
+        }
+        Path file = name.toAbsolutePath();
+        try (DirectoryStream<Path> folder = Files.newDirectoryStream(file.getParent())) {
+            if (folder instanceof SecureDirectoryStream<Path> secure) {
+                secure.getFileAttributeView(
+                        file.getFileName(), PosixFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
+                        .setPermissions(permissions);
+                return;
+            }
+        }
+        // macOS: the JDK opens nothing below a descriptor there
+        Files.setPosixFilePermissions(name, permissions);
     }
 
     /** {@return a path for messages: the name of what a path of {@link #path} leads to now} */

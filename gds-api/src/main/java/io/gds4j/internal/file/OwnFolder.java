@@ -180,7 +180,7 @@ public final class OwnFolder implements AutoCloseable {
             throws IOException {
         try (SecureDirectoryStream<Path> entries = parent.newDirectoryStream(name, LinkOption.NOFOLLOW_LINKS)) {
             Object owner = entries.getFileAttributeView(PosixFileAttributeView.class).readAttributes().owner();
-            if (!owner.equals(Files.getOwner(Path.of("/proc/self")))) {
+            if (!owner.equals(FoundFile.principal())) {
                 throw new DirectoryNotEmptyException(name.toString());
             }
             for (Path entry : entries) {

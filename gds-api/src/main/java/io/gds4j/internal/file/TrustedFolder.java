@@ -11,6 +11,10 @@ import org.jspecify.annotations.Nullable;
 public final class TrustedFolder {
     private static final Pattern REPOSITORY = Pattern.compile("(models|datasets|spaces)--.+", Pattern.DOTALL);
 
+    /** Names that lead elsewhere, or that no folder can have. */
+    private static final Pattern ELSEWHERE = Pattern.compile(
+            "[\\x00-\\x1f\\x7f\\\\]|^/|/$|//|(?:^|/)\\.{1,2}(?:/|$)|^$");
+
     private final Path folder;
     private final @Nullable Path blobs;
 
@@ -18,6 +22,11 @@ public final class TrustedFolder {
     public TrustedFolder(Path folder) {
         this.folder = folder;
         this.blobs = blobs(folder);
+    }
+
+    /** {@return whether a name from elsewhere, with slashes between folders, leads to a file below any folder that it is resolved against} */
+    public static boolean isBelow(String name) {
+        return !ELSEWHERE.matcher(name).find();
     }
 
     private static @Nullable Path blobs(Path folder) {

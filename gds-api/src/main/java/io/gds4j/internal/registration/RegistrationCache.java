@@ -98,7 +98,8 @@ public final class RegistrationCache {
      * @param pageBytes size of the pages that registering maps, a power of two
      */
     public static RegistrationCache of(CuFileBackend backend, long budgetBytes, long pageBytes) {
-        return new RegistrationCache(backend, budgetBytes, pageBytes, new PinningLimits(backend), System::nanoTime);
+        return new RegistrationCache(backend, budgetBytes, pageBytes, new PinningLimits(backend.controls()),
+                System::nanoTime);
     }
 
     /**

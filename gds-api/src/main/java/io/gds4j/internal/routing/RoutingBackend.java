@@ -1,8 +1,8 @@
 package io.gds4j.internal.routing;
 
-import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
@@ -10,21 +10,16 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.FileSource;
-import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
-import io.gds4j.statistics.EngineStatistics;
-import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.BiConsumer;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 
@@ -37,8 +32,9 @@ import java.util.stream.IntStream;
  * from the byte at which they failed, and takes whole batches that hold one of its files. Parameters, limits, version and
  * statistics are those of the first backend, if it is open.
  */
-public final class RoutingBackend extends ForwardingBackend {
+public final class RoutingBackend implements CuFileBackend {
     private final BackendPair pair;
+    private final DriverControls controls;
     private final RoutedFiles files;
     private final RoutedTransfers transfers;
     private final RoutedStreams streams = new RoutedStreams();
@@ -54,10 +50,15 @@ public final class RoutingBackend extends ForwardingBackend {
     }
 
     private RoutingBackend(BackendPair pair) {
-        super(pair::preferred);
         this.pair = pair;
+        this.controls = new RoutedControls(pair);
         this.files = new RoutedFiles(pair);
         this.transfers = new RoutedTransfers(pair, files);
+    }
+
+    @Override
+    public String name() {
+        return pair.preferred().name();
     }
 
     @Override
@@ -66,51 +67,8 @@ public final class RoutingBackend extends ForwardingBackend {
     }
 
     @Override
-    public Map<IoPath, Long> bytesByPath() {
-        Map<IoPath, Long> all = new HashMap<>(pair.first().bytesByPath());
-        CuFileBackend other = pair.secondIfMade();
-        if (other != null) {
-            other.bytesByPath().forEach((path, bytes) -> all.merge(path, bytes, Long::sum));
-        }
-        return all;
-    }
-
-    @Override
-    public long bytesWritten() {
-        CuFileBackend other = pair.secondIfMade();
-        return pair.first().bytesWritten() + (other == null ? 0 : other.bytesWritten());
-    }
-
-    @Override
-    public void trim() {
-        pair.first().trim();
-        CuFileBackend other = pair.secondIfMade();
-        if (other != null) {
-            other.trim();
-        }
-    }
-
-    @Override
-    public long peakStagingBytes() {
-        CuFileBackend other = pair.secondIfMade();
-        return pair.first().peakStagingBytes() + (other == null ? 0 : other.peakStagingBytes());
-    }
-
-    @Override
-    public EngineStatistics engineStatistics() {
-        EngineStatistics one = pair.first().engineStatistics();
-        CuFileBackend second = pair.secondIfMade();
-        if (second == null) {
-            return one;
-        }
-        EngineStatistics other = second.engineStatistics();
-        return EngineStatistics.of(
-                bytesByPath(),
-                one.bouncePoolBytes() + other.bouncePoolBytes(),
-                one.bouncePoolPeakBytes() + other.bouncePoolPeakBytes(),
-                one.queueDepth() + other.queueDepth(),
-                one.retries() + other.retries(),
-                one.ioUring().equals("off") ? other.ioUring() : one.ioUring());
+    public DriverControls controls() {
+        return controls;
     }
 
     // ---- driver
@@ -222,6 +180,11 @@ public final class RoutingBackend extends ForwardingBackend {
                 : pair.second().waitsForDisk(files.atSecond(routed), fileOffset, size);
     }
 
+    @Override
+    public MemoryAllocation stage(MemoryRange destination, long bytes) {
+        return pair.preferred().stage(destination, bytes);
+    }
+
     // ---- buffers
 
     @Override
@@ -244,7 +207,7 @@ public final class RoutingBackend extends ForwardingBackend {
     @Override
     public BackendBatch batchIoSetUp(int capacity) {
         pair.checkOpen("cuFileBatchIOSetUp");
-        return new RoutedBatch(delegate(), capacity);
+        return new RoutedBatch(pair.preferred(), capacity);
     }
 
     @Override
@@ -321,7 +284,7 @@ public final class RoutingBackend extends ForwardingBackend {
     public void streamRegister(long stream, int flags) {
         pair.checkOpen("cuFileStreamRegister");
         try {
-            delegate().streamRegister(stream, flags);
+            pair.preferred().streamRegister(stream, flags);
             streams.add(stream, flags, true);
         } catch (CuFileException e) {
             if (!pair.isFirstOpen() || e.error() != CuFileError.IO_NOT_SUPPORTED) {
@@ -340,48 +303,12 @@ public final class RoutingBackend extends ForwardingBackend {
         CuFileBackend other = pair.secondIfOpen();
         try {
             if (known.atFirst()) {
-                delegate().streamDeregister(stream);
+                pair.preferred().streamDeregister(stream);
             }
         } finally {
             if (known.atSecond() && other != null) {
                 other.streamDeregister(stream);
             }
-        }
-    }
-
-    // ---- calls without a file
-
-    @Override
-    public DriverProperties driverGetProperties() {
-        pair.openImplicitly();
-        return delegate().driverGetProperties();
-    }
-
-    @Override
-    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
-        limit(backend -> backend.driverSetPollMode(poll, pollThresholdKb));
-    }
-
-    @Override
-    public void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
-        limit(backend -> backend.driverSetMaxDirectIoSize(maxDirectIoSizeKb));
-    }
-
-    @Override
-    public void driverSetMaxCacheSize(long maxCacheSizeKb) {
-        limit(backend -> backend.driverSetMaxCacheSize(maxCacheSizeKb));
-    }
-
-    @Override
-    public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
-        limit(backend -> backend.driverSetMaxPinnedMemSize(maxPinnedSizeKb));
-    }
-
-    private void limit(Consumer<CuFileBackend> setter) {
-        setter.accept(delegate());
-        CuFileBackend other = pair.secondIfOpen();
-        if (other != null && other != delegate()) {
-            setter.accept(other);
         }
     }
 }

@@ -8,3 +8,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   RoutingBackendTest: BackendPair, RoutedBatch, RoutedFile, RoutedFiles, RoutedTransfers
+//   ForwardingBackendTest: RoutedControls

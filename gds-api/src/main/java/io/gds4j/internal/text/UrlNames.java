@@ -6,7 +6,8 @@ import java.util.Set;
 
 /** Recognises URLs that {@link Path#of} has taken for names of files. */
 public final class UrlNames {
-    private static final Set<String> SCHEMES = Set.of("http:", "https:", "s3:", "gs:", "az:", "file:");
+    private static final Set<String> SCHEMES =
+            Set.of("http:", "https:", "s3:", "s3a:", "s3n:", "hf:", "gs:", "az:", "file:");
 
     private UrlNames() {
     }

@@ -10,7 +10,9 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -87,6 +89,20 @@ class OwnFolderTest {
             assertThatThrownBy(folder::remove).isInstanceOf(DirectoryNotEmptyException.class);
             assertThat(home.resolve("keys/id")).hasContent("PRECIOUS");
         }
+    }
+
+    @Test
+    void permissionsAreNotThoseOfAFileBehindALink() throws IOException {
+        Path file = Files.createFile(parent.resolve("file"));
+        Set<PosixFilePermission> before = Files.getPosixFilePermissions(home.resolve("thesis"));
+        try (FoundFile found = FoundFile.at(file, LinkOption.NOFOLLOW_LINKS)) {
+            found.setPermissions(0751);
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file))).isEqualTo("rwxr-x--x");
+            Files.delete(file);
+            Files.createSymbolicLink(file, home.resolve("thesis"));
+            assertThatThrownBy(() -> found.setPermissions(0777)).isInstanceOf(IOException.class);
+        }
+        assertThat(Files.getPosixFilePermissions(home.resolve("thesis"))).isEqualTo(before);
     }
 
     @Test

@@ -229,7 +229,7 @@ class RoutingBackendTest {
         assertThat(routing.name()).isEqualTo("second");
         BackendFile file = routing.handleRegister(source("/a"));
         routing.read(file, memory.range(), 1, 2, 3);
-        routing.setStatsLevel(1);
+        routing.controls().setStatsLevel(1);
         assertThat(file.ioPath().reason()).contains("first cannot be opened").contains("5004");
         routing.driverClose();
         assertThat(second.calls)
@@ -486,10 +486,10 @@ class RoutingBackendTest {
     @Test
     void limitsHoldForBothAndCountsAreAdded() {
         refused();
-        routing.driverSetMaxDirectIoSize(64);
+        routing.controls().driverSetMaxDirectIoSize(64);
         assertThat(first.callsOf("driverSetMaxDirectIoSize")).hasSize(1);
         assertThat(second.callsOf("driverSetMaxDirectIoSize")).hasSize(1);
-        assertThat(routing.bytesByPath().values()).containsExactly(14L);
-        assertThat(routing.peakStagingBytes()).isEqualTo(8192);
+        assertThat(routing.controls().engineStatistics().bytesByPath().values()).containsExactly(14L);
+        assertThat(routing.controls().engineStatistics().bouncePoolPeakBytes()).isEqualTo(8192);
     }
 }

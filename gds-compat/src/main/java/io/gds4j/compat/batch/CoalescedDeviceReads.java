@@ -6,7 +6,9 @@ import io.gds4j.compat.plan.TransferPlan;
 import io.gds4j.compat.plan.TransferPlanner;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.CopyBy;
+import io.gds4j.engine.staging.CopySlots;
+import io.gds4j.engine.staging.OneContext;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -29,10 +31,10 @@ import org.jspecify.annotations.Nullable;
  * for all copies. While a group is copied, the next one is read. With io_uring, all direct reads of a group are in flight at the same
  * time. Entries that fail in a group stay undone: they are retried individually, so that each gets its own error. Used by one thread.
  */
-public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
+public final class CoalescedDeviceReads implements CopySlots.PieceFailures {
     private static final String FUNCTION = "cuFileRead";
 
-    /** Numbers of pieces for a pipeline: it waits at once for the copies of a single one. */
+    /** Numbers of pieces: one who copies waits at once for the copies of a single one. */
     private static final long ONE = 1;
     private static final long MANY = Long.MAX_VALUE;
 
@@ -47,8 +49,8 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     /** Groups whose copies may go on, in their order. */
     private final Deque<Group> open = new ArrayDeque<>();
 
-    /** The pipeline of the open groups, and the bytes of its slabs. */
-    private @Nullable CopyPipeline pipeline;
+    /** What copies for the open groups, and the bytes of its slabs. */
+    private @Nullable OneContext copies;
     private long slabBytes;
     private long pieces = MANY;
 
@@ -77,7 +79,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         private int last;
 
         /** Adds what was read of an entry. One copy must not cross two allocations. */
-        void add(CopyPipeline into, BatchRequest entry, long host, long read, long[] ofResults, int index) {
+        void add(OneContext into, BatchRequest entry, long host, long read, long[] ofResults, int index) {
             long device = entry.memory().address() + entry.bufferOffset();
             boolean follows = bytes > 0
                     && host == from + bytes
@@ -95,17 +97,22 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
             bytes += read;
         }
 
-        void start(CopyPipeline into) {
+        void start(OneContext into) {
             MemoryRange target = memory;
             if (bytes > 0 && target != null) {
-                into.copyByProcessor(executor.copiesByProcessor(target));
-                into.useKernels(target.kind() != MemoryKind.CUDA_MANAGED);
-                if (into.copyPart(from, to, bytes) != Cuda.SUCCESS) {
+                if (into.copyPart(from, to, bytes, by(target)) != Cuda.SUCCESS) {
                     Arrays.fill(results, first, last + 1, EntryRunner.BEGUN);
                 }
             }
             bytes = 0;
             memory = null;
+        }
+
+        private CopyBy by(MemoryRange target) {
+            if (executor.copiesByProcessor(target)) {
+                return CopyBy.PROCESSOR;
+            }
+            return target.kind() == MemoryKind.CUDA_MANAGED ? CopyBy.ENGINE : CopyBy.KERNEL;
         }
     }
 
@@ -177,10 +184,9 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
 
     /** Waits for all copies, and gives the slabs back. */
     void settle() {
-        CopyPipeline entered = pipeline;
-        if (entered != null) {
-            pipeline = null;
-            entered.leave();
+        if (copies != null) {
+            copies = null;
+            thread.slots().leave();
             open.clear();
         }
     }
@@ -203,24 +209,24 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     }
 
     /**
-     * Returns the pipeline to a context, or null if the batch was cancelled while it waited. Its slabs have at least {@code bytes},
+     * Returns what copies to a context, or null if the batch was cancelled while it waited. Its slabs have at least {@code bytes},
      * and new ones {@code wanted}.
      */
-    private @Nullable CopyPipeline pipeline(PreparedGpu gpu, long bytes, long wanted) {
-        CopyPipeline entered = pipeline;
+    private @Nullable OneContext copies(PreparedGpu gpu, long bytes, long wanted) {
+        OneContext entered = copies;
         if (entered == null || entered.gpu() != gpu || bytes > slabBytes) {
             settle();
-            entered = thread.pipeline();
+            entered = thread.one();
             slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
-            pipeline = entered.enter(this, gpu, slabBytes, pieces, false) ? entered : null;
-            return pipeline;
+            copies = entered.enter(this, gpu, slabBytes, pieces, CopyBy.KERNEL) ? entered : null;
+            return copies;
         }
         return entered;
     }
 
     /** Returns the bytes that an entry needs in a slab. It has the same offset in a page as in the file, as direct I/O requires. */
     private static long room(BatchRequest entry) {
-        return Pages.up(CopyPipeline.skew(entry.fileOffset()) + entry.size());
+        return Pages.up(CopySlots.skew(entry.fileOffset()) + entry.size());
     }
 
     /** Returns the context of an entry that can be grouped; null for others. */
@@ -239,18 +245,18 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
 
     private void read(PreparedGpu gpu, List<BatchRequest> entries, long bytes, Claim claim, int offset) {
         long[] results = claim.results();
-        CopyPipeline into;
-        CopyPipeline.Slot slot;
+        OneContext into;
+        CopySlots.Slot slot;
         try {
-            into = pipeline(gpu, bytes, claim.slabBytes());
+            into = copies(gpu, bytes, claim.slabBytes());
             if (into == null) {
                 return;
             }
-            slot = into.next(slabBytes);
+            slot = thread.slots().next(slabBytes);
         } catch (CuFileException e) {
             return;
         }
-        while (!open.isEmpty() && open.getFirst().number() <= into.passed()) {
+        while (!open.isEmpty() && open.getFirst().number() <= thread.slots().passed()) {
             open.removeFirst();
         }
         Group group = new Group(begun++, results, offset, offset + entries.size());
@@ -264,7 +270,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
                 int to = end(entries, from);
                 List<BatchRequest> some = entries.subList(from, to);
                 Stretch stretch =
-                        new Stretch(some, place + CopyPipeline.skew(some.getFirst().fileOffset()), offset + from);
+                        new Stretch(some, place + CopySlots.skew(some.getFirst().fileOffset()), offset + from);
                 if (uring == null || !queue(uring, stretch)) {
                     read(into, stretch, results);
                 } else if (queued.size() == uring.capacity()) {
@@ -306,7 +312,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     }
 
     /** Waits for the queued reads, and starts to copy each stretch that was read whole. The others stay undone. */
-    private void run(IoUring uring, CopyPipeline pipeline, long[] results) {
+    private void run(IoUring uring, OneContext into, long[] results) {
         if (queued.isEmpty()) {
             return;
         }
@@ -314,7 +320,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
             Stretch stretch = queued.get((int) index);
             if (bytes == stretch.size()) {
                 uringTransfers.count(sink(stretch), stretch.start(), bytes);
-                copy(pipeline, stretch, bytes, false, results);
+                copy(into, stretch, bytes, false, results);
             }
         });
         queued.clear();
@@ -343,7 +349,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     }
 
     /** Reads a stretch and starts to copy it. */
-    private void read(CopyPipeline pipeline, Stretch stretch, long[] results) {
+    private void read(OneContext into, Stretch stretch, long[] results) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long start = stretch.start();
@@ -352,7 +358,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         plan.reportTo(sink(stretch));
         long read = thread.io().move(file, plan, start, start + size, stretch.host(), Cancellation.NEVER);
         plan.reportTo(ResultSink.NONE);
-        copy(pipeline, stretch, read, thread.io().errno() != 0, results);
+        copy(into, stretch, read, thread.io().errno() != 0, results);
     }
 
     private ResultSink sink(Stretch stretch) {
@@ -361,7 +367,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     }
 
     /** Starts to copy what was read of a stretch, with one copy for each stretch of memory. */
-    private void copy(CopyPipeline pipeline, Stretch stretch, long read, boolean failed, long[] results) {
+    private void copy(OneContext into, Stretch stretch, long read, boolean failed, long[] results) {
         List<BatchRequest> entries = stretch.entries();
         for (int i = 0; i < entries.size(); i++) {
             BatchRequest entry = entries.get(i);
@@ -372,7 +378,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
             }
             results[stretch.offset() + i] = got;
             if (got > 0) {
-                copy.add(pipeline, entry, stretch.host() + at, got, results, stretch.offset() + i);
+                copy.add(into, entry, stretch.host() + at, got, results, stretch.offset() + i);
             }
         }
     }

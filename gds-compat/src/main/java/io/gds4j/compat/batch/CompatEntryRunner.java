@@ -2,10 +2,10 @@ package io.gds4j.compat.batch;
 
 import io.gds4j.compat.batch.Submission.Kind;
 import io.gds4j.compat.file.RequestLog;
-import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.work.RequestContext;
 import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
@@ -68,7 +68,7 @@ public final class CompatEntryRunner implements EntryRunner {
         try {
             boolean grouped = claim.submission().kind() == Kind.GROUPED;
             if (claim.submission().kind() == Kind.ADJACENT) {
-                settle(); // the request needs the pipeline that open groups use
+                settle(); // the request needs the slots that open groups use
                 readTogether(claim);
             } else if (grouped || claim.entries().size() > 1) {
                 deviceReads.begin(claim);

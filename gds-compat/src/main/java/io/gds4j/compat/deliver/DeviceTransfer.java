@@ -1,7 +1,8 @@
 package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
-import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.CopyBy;
+import io.gds4j.engine.staging.CopySlots;
 import io.gds4j.engine.staging.GatherCopy;
 import io.gds4j.engine.staging.PreparedGpu;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +20,7 @@ public final class DeviceTransfer extends StagedTransfer {
      * Sets how to reach the request's memory.
      *
      * @param ofMemory the context of the memory
-     * @param copiedByProcessor whether processors copy, as {@link CopyPipeline#enter} says
+     * @param copiedByProcessor whether processors copy, as {@link CopyBy#PROCESSOR} says
      */
     public void target(PreparedGpu ofMemory, boolean copiedByProcessor) {
         byProcessor = copiedByProcessor;
@@ -49,16 +50,16 @@ public final class DeviceTransfer extends StagedTransfer {
     }
 
     @Override
-    boolean enter(CopyPipeline pipeline, long bytes) {
-        return pipeline.enter(this, gpu(), bytes, pieces(), byProcessor);
+    boolean enter(ThreadContext thread, long bytes) {
+        return thread.one().enter(this, gpu(), bytes, pieces(), byProcessor ? CopyBy.PROCESSOR : CopyBy.ENGINE);
     }
 
     @Override
-    void copy(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece, long host, long bytes) {
+    void copy(ThreadContext thread, CopySlots.Slot slot, long piece, long host, long bytes) {
         if (plan().isWrite()) {
-            pipeline.copyOut(slot, deviceAddress(piece), host, bytes, piece);
+            thread.one().copyOut(slot, deviceAddress(piece), host, bytes, piece);
         } else {
-            pipeline.copyIn(slot, host, deviceAddress(piece), bytes, piece);
+            thread.one().copyIn(slot, host, deviceAddress(piece), bytes, piece);
         }
     }
 

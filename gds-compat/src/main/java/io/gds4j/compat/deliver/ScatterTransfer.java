@@ -3,8 +3,10 @@ package io.gds4j.compat.deliver;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
-import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.CopyBy;
+import io.gds4j.engine.staging.CopySlots;
 import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.ManyContexts;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -201,24 +203,23 @@ public final class ScatterTransfer extends StagedTransfer {
     }
 
     @Override
-    boolean enter(CopyPipeline pipeline, long bytes) {
+    boolean enter(ThreadContext thread, long bytes) {
         boolean many = !plan().isWrite() && gpus.size() >= TransferCosts.MANY_GPUS;
-        boolean entered = pipeline.enter(this, gpus, bytes, many ? 1 : CopyPipeline.DEPTH);
-        pipeline.useKernels(!managed);
-        return entered;
+        return thread.many().enter(
+                this, gpus, bytes, many ? 1 : CopySlots.DEPTH, managed ? CopyBy.ENGINE : CopyBy.KERNEL);
     }
 
     @Override
-    void copy(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece, long host, long bytes) {
+    void copy(ThreadContext thread, CopySlots.Slot slot, long piece, long host, long bytes) {
         long from = plan().pieceStart(piece) - plan().offset();
         for (int gpu = 0; gpu < gpus.size(); gpu++) {
-            copyWithGpu(pipeline, slot, gpu, piece, host, from, bytes);
+            copyWithGpu(thread.many(), slot, gpu, piece, host, from, bytes);
         }
         copyHostRows(host, from, bytes);
     }
 
     private void copyWithGpu(
-            CopyPipeline pipeline, CopyPipeline.Slot slot, int gpu, long piece, long host, long from,
+            ManyContexts contexts, CopySlots.Slot slot, int gpu, long piece, long host, long from,
             long length) {
         boolean begun = false;
         boolean passesOn = false;
@@ -232,31 +233,31 @@ public final class ScatterTransfer extends StagedTransfer {
                     continue;
                 }
                 if (!begun) {
-                    pipeline.begin(gpu, slot, !plan().isWrite());
+                    contexts.begin(gpu, slot, !plan().isWrite());
                     begun = true;
                 }
                 if (peers.length > 0 && !passesOn) {
                     passesOn = true;
-                    pipeline.copyByEngine();
+                    contexts.copyByEngine();
                 }
-                copyRows(pipeline, gpu, copies.get(i), host, from, length);
+                copyRows(contexts, copies.get(i), host, from, length);
             }
         } finally {
             if (begun) {
                 try {
-                    pipeline.endOfSlot(slot, gpu, piece);
+                    contexts.endOfSlot(slot, piece);
                     if (passesOn) {
-                        passOn(pipeline, gpu, piece, from, length);
+                        passOn(contexts, gpu, piece, from, length);
                     }
                 } finally {
-                    pipeline.end();
+                    contexts.end();
                 }
             }
         }
     }
 
     /** Copies what a GPU has received of a piece to the other GPUs that need it; streams keep the order. */
-    private void passOn(CopyPipeline pipeline, int gpu, long piece, long from, long length) {
+    private void passOn(ManyContexts contexts, int gpu, long piece, long from, long length) {
         for (int i = 0; i < copies.size(); i++) {
             if (!takesPart(i, gpu, from, length)) {
                 continue;
@@ -272,34 +273,32 @@ public final class ScatterTransfer extends StagedTransfer {
                 ScatterCopy other = copies.get(peer);
                 long target = other.destination().range().address() + other.destinationOffset();
                 long begin = beginIn(copy, from);
-                pipeline.copyToPeer(
-                        gpu, source + begin, targets[peer], target + begin, widthIn(copy, from, length), piece);
+                contexts.copyToPeer(
+                        source + begin, targets[peer], target + begin, widthIn(copy, from, length), piece);
             }
         }
     }
 
-    /** Copies the rows of one copy between a slab and a GPU, which the pipeline has begun with. */
-    private void copyRows(CopyPipeline pipeline, int gpu, ScatterCopy copy, long host, long from, long length) {
+    /** Copies the rows of one copy between a slab and a GPU, whose context is current. */
+    private void copyRows(ManyContexts contexts, ScatterCopy copy, long host, long from, long length) {
         boolean toGpu = !plan().isWrite();
         long base = copy.destination().range().address();
         if (copy.rows() == 1) {
             // Without a lambda, which each of many fragments would allocate.
             long slab = host + copy.sourceOffset() + beginIn(copy, from) - from;
             long memory = base + copy.destinationOffset() + beginIn(copy, from);
-            pipeline.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, widthIn(copy, from, length));
+            contexts.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, widthIn(copy, from, length));
             return;
         }
         copy.forPart(from, length, (offset, width, rows, at) -> {
             long slab = host + offset;
             long memory = base + at;
             if (rows == 1) {
-                pipeline.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, width);
+                contexts.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, width);
             } else if (toGpu) {
-                pipeline.copyRows(
-                        gpu, true, slab, copy.sourcePitch(), memory, copy.destinationPitch(), width, rows);
+                contexts.copyRows(slab, copy.sourcePitch(), memory, copy.destinationPitch(), width, rows);
             } else {
-                pipeline.copyRows(
-                        gpu, false, memory, copy.destinationPitch(), slab, copy.sourcePitch(), width, rows);
+                contexts.copyRows(memory, copy.destinationPitch(), slab, copy.sourcePitch(), width, rows);
             }
         });
     }

@@ -2,7 +2,7 @@ package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.kernel.PieceBoard;
-import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.CopySlots;
 import io.gds4j.engine.staging.GatherCopy;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileException;
@@ -10,10 +10,10 @@ import io.gds4j.internal.file.Pages;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves pieces between the file and slabs, and between slabs and memory: each thread by the pipeline of its own. Of a read that is gathered,
+ * Moves pieces between the file and slabs, and between slabs and memory: each thread by the slots of its own. Of a read that is gathered,
  * one kernel copies all pieces.
  */
-public abstract sealed class StagedTransfer extends Transfer implements CopyPipeline.PieceFailures
+abstract sealed class StagedTransfer extends Transfer implements CopySlots.PieceFailures
         permits DeviceTransfer, ScatterTransfer {
     /** Copies all pieces of this request; null if each thread copies its own. */
     private @Nullable GatherCopy gather;
@@ -95,9 +95,8 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
             return;
         }
         long bytes = plan().slabBytes();
-        CopyPipeline pipeline = thread.pipeline();
         try {
-            if (!enter(pipeline, bytes)) {
+            if (!enter(thread, bytes)) {
                 return;
             }
         } catch (RuntimeException | Error e) {
@@ -106,22 +105,22 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
         }
         try {
             if (plan().isWrite()) {
-                writePieces(thread, pipeline, bytes);
+                writePieces(thread, bytes);
             } else {
-                readPieces(thread, pipeline, bytes);
+                readPieces(thread, bytes);
             }
         } finally {
-            pipeline.leave();
+            thread.slots().leave();
         }
     }
 
     /**
-     * Enters the pipeline.
+     * Takes slots of a thread.
      *
      * @param bytes of a slab
      * @return false if the request is over
      */
-    abstract boolean enter(CopyPipeline pipeline, long bytes);
+    abstract boolean enter(ThreadContext thread, long bytes);
 
     /**
      * Starts to copy a piece between a slab and memory, in the direction of the request.
@@ -129,27 +128,27 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
      * @param host its bytes, in the slab
      * @param bytes to copy
      */
-    abstract void copy(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece, long host, long bytes);
+    abstract void copy(ThreadContext thread, CopySlots.Slot slot, long piece, long host, long bytes);
 
     /** Claims and reads pieces: a slab is filled from the file while the one before it is copied to memory. */
-    private void readPieces(ThreadContext thread, CopyPipeline pipeline, long bytes) {
+    private void readPieces(ThreadContext thread, long bytes) {
         for (long piece = claim(thread); piece >= 0; piece = claim(thread)) {
             try {
-                read(thread, pipeline, piece, bytes);
+                read(thread, piece, bytes);
             } catch (RuntimeException | Error e) {
                 fail(piece, e);
             }
         }
     }
 
-    private void read(ThreadContext thread, CopyPipeline pipeline, long piece, long bytes) {
+    private void read(ThreadContext thread, long piece, long bytes) {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
-        CopyPipeline.Slot slot = pipeline.next(bytes);
+        CopySlots.Slot slot = thread.slots().next(bytes);
         long host = hostAddress(slot, start);
         long read = thread.io().move(request().file(), plan(), start, end, host, null, 0, cancellation(piece));
         if (read > 0) {
-            copy(pipeline, slot, piece, host, read);
+            copy(thread, slot, piece, host, read);
         }
         if (read < end - start) {
             stop(piece, read, thread.io().errno());
@@ -157,17 +156,17 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     }
 
     /** Claims and writes pieces: a slab is filled while the one before it is written to the file. */
-    private void writePieces(ThreadContext thread, CopyPipeline pipeline, long bytes) {
-        boolean ahead = pieces() > 1 && pipeline.hasTwo(bytes);
+    private void writePieces(ThreadContext thread, long bytes) {
+        boolean ahead = pieces() > 1 && thread.slots().hasTwo(bytes);
         long piece = claim(thread);
-        CopyPipeline.Slot slot = fill(pipeline, piece, bytes);
+        CopySlots.Slot slot = fill(thread, piece, bytes);
         while (piece >= 0) {
             long following = ahead ? claim(thread) : -1;
-            CopyPipeline.Slot second = fill(pipeline, following, bytes);
-            store(thread, pipeline, slot, piece);
+            CopySlots.Slot second = fill(thread, following, bytes);
+            store(thread, slot, piece);
             if (!ahead) {
                 following = claim(thread);
-                second = fill(pipeline, following, bytes);
+                second = fill(thread, following, bytes);
             }
             piece = following;
             slot = second;
@@ -175,14 +174,14 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     }
 
     /** Starts to fill the next slab; null if there is no piece, or it failed. */
-    private CopyPipeline.@Nullable Slot fill(CopyPipeline pipeline, long piece, long bytes) {
+    private CopySlots.@Nullable Slot fill(ThreadContext thread, long piece, long bytes) {
         if (piece < 0) {
             return null;
         }
         try {
-            CopyPipeline.Slot slot = pipeline.next(bytes);
+            CopySlots.Slot slot = thread.slots().next(bytes);
             long start = plan().pieceStart(piece);
-            copy(pipeline, slot, piece, hostAddress(slot, start), plan().pieceEnd(piece) - start);
+            copy(thread, slot, piece, hostAddress(slot, start), plan().pieceEnd(piece) - start);
             return slot;
         } catch (RuntimeException | Error e) {
             fail(piece, e);
@@ -190,11 +189,11 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
         }
     }
 
-    private void store(ThreadContext thread, CopyPipeline pipeline, CopyPipeline.@Nullable Slot slot, long piece) {
+    private void store(ThreadContext thread, CopySlots.@Nullable Slot slot, long piece) {
         if (slot == null) {
             return;
         }
-        pipeline.await(slot);
+        thread.slots().await(slot);
         if (isEnded(piece)) {
             return;
         }
@@ -212,8 +211,8 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     }
 
     /** Returns where in a slab the byte of the file is that a piece starts with. */
-    private static long hostAddress(CopyPipeline.Slot slot, long start) {
-        return slot.address() + CopyPipeline.skew(start);
+    private static long hostAddress(CopySlots.Slot slot, long start) {
+        return slot.address() + CopySlots.skew(start);
     }
 
     @Override

@@ -1,8 +1,10 @@
 package io.gds4j.compat.deliver;
 
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.CopySlots;
 import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.ManyContexts;
+import io.gds4j.engine.staging.OneContext;
 import io.gds4j.engine.staging.PreciseSleep;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.statistics.PathCounters;
@@ -23,7 +25,9 @@ public final class ThreadContext {
     private final PieceIo io;
     private final BouncePool pool;
     private final PreciseSleep sleep;
-    private final CopyPipeline pipeline;
+    private final CopySlots slots;
+    private final OneContext one;
+    private @Nullable ManyContexts many;
     private final List<GatherCopy> gathers = new ArrayList<>();
     private @Nullable BooleanSupplier neededElsewhere;
 
@@ -43,7 +47,8 @@ public final class ThreadContext {
         this.io = new PieceIo(posix, counters);
         this.pool = pool;
         this.sleep = new PreciseSleep(posix);
-        this.pipeline = new CopyPipeline(contexts, pool, sleep);
+        this.slots = new CopySlots(contexts, pool, sleep);
+        this.one = new OneContext(slots);
     }
 
     /** Sets the question that a worker asks between pieces: whether another transfer needs the worker more. */
@@ -65,9 +70,24 @@ public final class ThreadContext {
         return io;
     }
 
-    /** Returns what copies between slabs and CUDA contexts. */
-    public CopyPipeline pipeline() {
-        return pipeline;
+    /** Returns the slabs of the transfer, and the waits for their copies. */
+    public CopySlots slots() {
+        return slots;
+    }
+
+    /** Returns what copies between the slots and one CUDA context. */
+    public OneContext one() {
+        return one;
+    }
+
+    /** Returns what copies between the slots and several CUDA contexts. Few programs need it. */
+    ManyContexts many() {
+        ManyContexts known = many;
+        if (known == null) {
+            known = new ManyContexts(slots);
+            many = known;
+        }
+        return known;
     }
 
     /** Returns what copies to a CUDA context by a kernel. The first call for a context makes it. */

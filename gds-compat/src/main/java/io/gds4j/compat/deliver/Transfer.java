@@ -123,11 +123,8 @@ public abstract sealed class Transfer permits HostTransfer, StagedTransfer {
         boolean last = plan.isTakenFromBothEnds() && !isOwner(thread);
         while (hasUnclaimed()) {
             long before = claims.getAndAdd(last ? LAST : 1);
-            if (total(before) >= pieces) {
-                return -1;
-            }
             long piece = last ? pieces - 1 - before / LAST : before % LAST;
-            if (piece < limit) {
+            if (total(before) < pieces && piece < limit) {
                 return piece;
             }
         }

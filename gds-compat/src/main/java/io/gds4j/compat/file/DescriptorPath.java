@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /** Finds the path of an open descriptor in {@code /proc}. */
-public final class DescriptorPath {
+final class DescriptorPath {
     private DescriptorPath() {
     }
 

@@ -20,7 +20,12 @@ enum Route {
         BUFFERED,
         /** The handle is buffered, and what it reads must not evict other pages: it has DROP, or the request is too large. */
         SPARING,
-        SPARING_BARRED
+        SPARING_BARRED;
+
+        /** Returns whether bytes may bypass the page cache. */
+        boolean mayPass() {
+            return this == DIRECT || this == SPARING;
+        }
     }
 
     /**
@@ -36,11 +41,8 @@ enum Route {
             /* UNKNOWN */ {DIRECT, BUFFERED, BUFFERED, BYPASS_CACHE, BYPASS_CACHE}
     };
 
-    static Route of(CacheVerdict verdict, Access access) {
-        Route route = TABLE[verdict.ordinal()][access.ordinal()];
-        if (route == null) {
-            throw new AssertionError("no request is " + verdict + " and " + access);
-        }
-        return route;
+    /** Returns what the table says; null where verdict and access never meet. */
+    static @Nullable Route in(CacheVerdict verdict, Access access) {
+        return TABLE[verdict.ordinal()][access.ordinal()];
     }
 }

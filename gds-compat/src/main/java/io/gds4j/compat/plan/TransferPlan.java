@@ -1,6 +1,6 @@
 package io.gds4j.compat.plan;
 
-import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.CopySlots;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.ResultSink;
 
@@ -129,7 +129,7 @@ public final class TransferPlan {
     }
 
     /** Has one kernel copy all pieces, and tells it how many threads read them. */
-    TransferPlan gathered(int threads) {
+    public TransferPlan gathered(int threads) {
         readers = threads;
         return this;
     }
@@ -192,7 +192,7 @@ public final class TransferPlan {
 
     /** Returns the bytes that a piece needs in a slab: its own and, if it begins inside a page, those before it in the page. */
     public long slabBytes() {
-        return Math.min(pieceSize, CopyPipeline.skew(offset) + size);
+        return Math.min(pieceSize, CopySlots.skew(offset) + size);
     }
 
     /** Returns the end of the request in the file. */

@@ -78,30 +78,43 @@ public final class TransferPlanner {
         if (source != null) {
             return plan(plan, request, source);
         }
+        Decision decision = decide(file, request);
+        TransferCourse course = course(request, decision);
+        set(plan, request, decision, course);
+        return course.threads();
+    }
+
+    /** Decides by which way the bytes go. */
+    private Decision decide(CompatFile file, TransferRequest request) {
         FileDescriptors descriptors = file.descriptors();
-        boolean write = request.isWrite();
-        boolean chooses = !write && policy == IoPolicy.AUTO;
         long size = request.size();
-        long offset = request.fileOffset();
         Access access = Access.BUFFERED;
         if (file.isDirect()) {
             access = isBarred(descriptors, request) ? Access.DIRECT_BARRED : Access.DIRECT;
         }
-        CacheVerdict verdict = write ? CacheVerdict.UNKNOWN : verdict(file, request, access);
-        boolean maySpare = access == Access.BUFFERED && chooses && !verdict.isCached();
+        CacheVerdict verdict = request.isWrite() ? CacheVerdict.UNKNOWN : verdict(file, request, access);
+        boolean maySpare = access == Access.BUFFERED && chooses(request) && !verdict.isCached();
         if (maySpare && (file.leavesCacheAlone() || floods(size))) {
             access = isBarred(descriptors, request) ? Access.SPARING_BARRED : Access.SPARING;
         }
-        boolean mayPass = access == Access.DIRECT || access == Access.SPARING;
-        if (verdict == CacheVerdict.COLD && mayPass && !isAskedExactly(file, access, size)
-                && pageCache.isOnlyTheBeginningCached(descriptors, offset, size)) {
+        if (verdict == CacheVerdict.COLD && access.mayPass() && !isAskedExactly(file, access, size)
+                && pageCache.isOnlyTheBeginningCached(descriptors, request.fileOffset(), size)) {
             verdict = CacheVerdict.HEAD_CACHED;
         }
-        Route route = Route.of(verdict, access);
-        boolean past = mayPass && route != Route.BUFFERED;
-        boolean inCache = verdict.isCached() || descriptors.traits().inMemory() || write && !past;
-        TransferCourse course = course(request, inCache, past);
-        if (past) {
+        return Decision.of(verdict, access);
+    }
+
+    /** Returns whether a request takes what is cached from the page cache, whatever its handle was opened for. */
+    private boolean chooses(TransferRequest request) {
+        return !request.isWrite() && policy == IoPolicy.AUTO;
+    }
+
+    private void set(TransferPlan plan, TransferRequest request, Decision decision, TransferCourse course) {
+        FileDescriptors descriptors = request.file().descriptors();
+        boolean write = request.isWrite();
+        long offset = request.fileOffset();
+        long size = request.size();
+        if (decision.passes()) {
             long alignment = descriptors.traits().alignment();
             long limit = write ? Long.MAX_VALUE : Pages.down(Math.max(0, descriptors.size()), alignment);
             plan.direct(offset, size, course.pieceSize(), alignment, limit);
@@ -113,28 +126,31 @@ public final class TransferPlanner {
         }
         plan.joinable(course.joinable());
         plan.gathered(course.gathered() ? course.threads() : 0);
-        if (past && chooses) {
-            plan.cache(CacheUse.ASKED);
-        } else if (access == Access.DIRECT && !past) {
-            plan.cache(CacheUse.HIT);
-        } else if (route == Route.BUFFERED && verdict == CacheVerdict.COLD && size > ASKED_WHOLE) {
-            plan.cache(CacheUse.READ_AHEAD);
-        }
-        if (verdict == CacheVerdict.HEAD_CACHED) {
+        plan.cache(cacheUse(request, decision));
+        if (decision.verdict() == CacheVerdict.HEAD_CACHED) {
             plan.takeFromBothEnds();
         }
-        if (route == Route.BYPASS_CACHE) {
-            boolean cold = !past && pageCache.isWhollyCold(descriptors, offset, size);
+        if (decision.route() == Route.BYPASS_CACHE) {
+            boolean cold = !decision.passes() && pageCache.isWhollyCold(descriptors, offset, size);
             plan.leave(cold ? CacheTrace.DROPPED : CacheTrace.SPARED);
         }
-        return course.threads();
     }
 
-    /**
-     * @param cached true if the bytes are in the page cache, or go there
-     * @param past true if the bytes that it lacks bypass it
-     */
-    private TransferCourse course(TransferRequest request, boolean cached, boolean past) {
+    private CacheUse cacheUse(TransferRequest request, Decision decision) {
+        if (decision.passes()) {
+            return chooses(request) ? CacheUse.ASKED : CacheUse.UNKNOWN;
+        }
+        if (decision.access() == Access.DIRECT) {
+            return CacheUse.HIT;
+        }
+        boolean lacks = decision.route() == Route.BUFFERED && decision.verdict() == CacheVerdict.COLD;
+        return lacks && request.size() > ASKED_WHOLE ? CacheUse.READ_AHEAD : CacheUse.UNKNOWN;
+    }
+
+    private TransferCourse course(TransferRequest request, Decision decision) {
+        boolean past = decision.passes();
+        boolean cached = decision.verdict().isCached() || request.file().descriptors().traits().inMemory()
+                || request.isWrite() && !past;
         // A small request does not count, and must not make the workers of a GPU.
         long largest = largestPiece();
         boolean counts = TransferCourse.mayShare(parallelism, request.size(), largest);

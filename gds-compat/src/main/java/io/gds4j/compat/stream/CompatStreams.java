@@ -4,12 +4,12 @@ import io.gds4j.compat.deliver.Transfer;
 import io.gds4j.compat.file.CompatFile;
 import io.gds4j.compat.file.RequestLog;
 import io.gds4j.compat.file.RequestLog.Severity;
-import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.work.RequestContext;
 import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
@@ -125,12 +125,11 @@ public final class CompatStreams {
     }
 
     /** Queues an operation; a stream that is not registered is registered without flags. */
-    public void submit(StreamRequest request, boolean write) {
-        Operation operation = Operation.ofStream(write);
+    public void submit(StreamRequest request, Operation operation) {
         String function = operation.function();
         streams.checkSupported(function, request);
         CompatFile file = executor.own(request.file(), function);
-        streams.submit(function, request, write, new Transfer(executor, log, file, operation));
+        streams.submit(function, request, operation.isWrite(), new Transfer(executor, log, file, operation));
     }
 
     public long pending() {

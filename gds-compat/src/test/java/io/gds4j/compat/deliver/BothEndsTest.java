@@ -10,6 +10,7 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -38,7 +39,7 @@ class BothEndsTest {
     /** A transfer of which the thread that waits and a helper claim pieces. */
     private static final class Claims {
         private final Posix posix = FfmPosix.instance();
-        private final BouncePool slabs = new BouncePool(posix, BouncePool.Pinning.NONE, CuFileConfig.defaults());
+        private final BouncePool slabs = new BouncePool(posix, Pinning.NONE, CuFileConfig.defaults());
         private final ThreadContext owner = thread();
         private final ThreadContext helper = thread();
         private final Transfer transfer = new HostTransfer(new TransferRequest(), null);
@@ -96,6 +97,16 @@ class BothEndsTest {
         assertThat(claims.claim(1)).isEqualTo(3);
         claims.transfer.stop(3, 10, errno);
         assertThat(claims.claim(0)).isZero();
+        assertThat(claims.interrupt()).isEqualTo(claims.transfer.plan().pieceEnd(0) - claims.transfer.plan().offset());
+    }
+
+    /** A thread may claim a piece just when the interrupt ends the request before it. */
+    @Test
+    void anInterruptOutweighsThePieceBeforeWhichItEnds() {
+        Claims claims = new Claims(4);
+        assertThat(claims.claim(0)).isZero();
+        claims.transfer.cancel();
+        claims.transfer.stop(1, 10, Errno.EIO);
         assertThat(claims.interrupt()).isEqualTo(claims.transfer.plan().pieceEnd(0) - claims.transfer.plan().offset());
     }
 

@@ -26,7 +26,6 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** System calls that move less than asked, are interrupted, or fail halfway. */
@@ -100,14 +99,14 @@ class PartialProgressTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"PREAD", "PWRITE"})
-    void pieceThatFindsNoMemoryFailsItsRequest(PosixCall call) {
-        try (Rig rig = Rig.onHost();
+    @CsvSource({"PREAD, HOST", "PWRITE, HOST", "PREAD, CUDA_DEVICE", "PWRITE, CUDA_DEVICE"})
+    void pieceThatFindsNoMemoryFailsItsRequest(PosixCall call, MemoryKind kind) {
+        try (Rig rig = Rig.onGpu();
                 CuFileHandle handle = rig.open(rig.file(SIZE))) {
             rig.posix().on(call).covering(2L * Rig.PIECE + 5).runsFirst(() -> {
                 throw new OutOfMemoryError("Java heap space");
             });
-            GuardedMemory memory = rig.host(SIZE);
+            GuardedMemory memory = rig.memory(kind, SIZE);
             assertThatThrownBy(() -> {
                 if (call == PosixCall.PREAD) {
                     handle.read(memory.range(), SIZE, 0, 0);

@@ -9,21 +9,27 @@ import io.gds4j.compat.Rig;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.Failures;
 import java.lang.foreign.Arena;
+import java.lang.ref.WeakReference;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -34,15 +40,23 @@ class TransferResultTest {
     private static final long OFFSET = 100;
 
     private static Transfer transfer() {
-        HostTransfer transfer = new HostTransfer(new TransferRequest(), null);
+        return transfer(new TransferRequest());
+    }
+
+    private static Transfer transfer(TransferRequest request) {
+        HostTransfer transfer = new HostTransfer(request, null);
         transfer.plan().buffered(OFFSET, SIZE, PIECE);
         transfer.begin();
         return transfer;
     }
 
     private static ThreadContext thread(Rig rig) {
-        BouncePool pool = new BouncePool(rig.posix(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
-        return new ThreadContext(false, rig.posix(), new PathCounters(), pool, null);
+        return thread(rig.posix(), false);
+    }
+
+    private static ThreadContext thread(Posix posix, boolean heedsInterrupts) {
+        BouncePool pool = new BouncePool(posix, Pinning.NONE, CuFileConfig.defaults());
+        return new ThreadContext(heedsInterrupts, posix, new PathCounters(), pool, null);
     }
 
     private static CuFileException failure(Transfer transfer) {
@@ -63,6 +77,141 @@ class TransferResultTest {
         CuFileException failure = failure(transfer);
         assertThat(failure.errno()).hasValue(Errno.EDQUOT);
         assertThat(failure.bytesTransferred()).isEqualTo(2 * PIECE - OFFSET + 17);
+    }
+
+    /** A copy of a piece may fail after its read ended early. Of two reasons with the same count the first one stays. */
+    @Test
+    void onlyAShorterCountReplacesTheReasonOfAPiece() {
+        Transfer transfer = transfer();
+        transfer.stop(2, 17, Errno.EIO);
+        transfer.stop(2, 17, 0);
+        transfer.stop(2, 18, Errno.ENOSPC);
+        assertThat(failure(transfer).errno()).hasValue(Errno.EIO);
+        assertThat(failure(transfer)).hasMessageContaining("pread");
+        transfer.stop(2, 16, Errno.ENOSPC);
+        assertThat(failure(transfer).errno()).hasValue(Errno.ENOSPC);
+        assertThat(failure(transfer).bytesTransferred()).isEqualTo(2 * PIECE - OFFSET + 16);
+    }
+
+    @Test
+    void anInterruptIsToldAsOne() {
+        Transfer transfer = transfer();
+        transfer.fail(1, CuFileException.builder("read").error(CuFileError.IO_ERROR).buildInterrupted());
+        assertThat(failure(transfer)).isInstanceOf(CuFileInterruptedException.class);
+        transfer.fail(0, CuFileException.of(CuFileError.IO_ERROR, "read", "of a source"));
+        assertThat(failure(transfer)).isNotInstanceOf(CuFileInterruptedException.class);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, true", "true, false", "false, true"})
+    void aThreadThatWaitsForASlabHeedsItsInterrupt(boolean heeds, boolean interrupted) {
+        Transfer transfer = transfer();
+        transfer.open(thread(FfmPosix.instance(), heeds));
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        boolean over = transfer.isOver();
+        assertThat(Thread.interrupted()).isEqualTo(interrupted);
+        assertThat(over).isEqualTo(heeds && interrupted);
+        if (over) {
+            assertThat(failure(transfer)).isInstanceOf(CuFileInterruptedException.class);
+            assertThat(failure(transfer).bytesTransferred()).isZero();
+        } else {
+            assertThat(transfer.result("cuFileRead", Optional.empty())).isEqualTo(SIZE);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void onlyARequestThatHasNotBegunIsCancelled(boolean begun) {
+        TransferRequest request = new TransferRequest();
+        request.heed(() -> true);
+        Transfer transfer = transfer(request);
+        if (begun) {
+            assertThat(transfer.claim(thread(FfmPosix.instance(), false))).isZero();
+        }
+        assertThat(transfer.isOver()).isEqualTo(!begun);
+        if (!begun) {
+            assertThat(failure(transfer)).isInstanceOf(CuFileInterruptedException.class);
+        }
+    }
+
+    /** A worker that another transfer needs leaves every piece to others. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aThreadThatIsNeededElsewhereClaimsNothing(boolean needed) {
+        Transfer transfer = transfer();
+        ThreadContext worker = thread(FfmPosix.instance(), false);
+        worker.leaveWhen(() -> needed);
+        assertThat(transfer.claim(worker)).isEqualTo(needed ? -1 : 0);
+    }
+
+    /** What was thrown may hold anything of the program. */
+    @Test
+    void transfersThatHaveEndedHoldNothingThatWasThrown() {
+        List<Transfer> ended = List.of(new HostTransfer(new TransferRequest(), null),
+                new DeviceTransfer(new TransferRequest()), new ScatterTransfer(new TransferRequest(), null));
+        for (Transfer transfer : ended) {
+            transfer.plan().buffered(OFFSET, SIZE, PIECE);
+            transfer.begin();
+            ThreadContext caller = thread(FfmPosix.instance(), false);
+            transfer.open(caller);
+            assertThat(transfer.isOwner(caller)).isTrue();
+            WeakReference<Throwable> thrown = failed(transfer);
+            transfer.end();
+            for (int i = 0; i < 100 && thrown.get() != null; i++) {
+                System.gc();
+            }
+            assertThat(thrown.get()).as(transfer.getClass().getSimpleName()).isNull();
+        }
+        assertThat(ended).extracting(Transfer::usesGpu).containsExactly(false, true, false);
+    }
+
+    private static WeakReference<Throwable> failed(Transfer transfer) {
+        RuntimeException thrown = new IllegalStateException();
+        transfer.fail(1, thrown);
+        return new WeakReference<>(thrown);
+    }
+
+    /** Two threads, of which one takes pieces from the end, race for the pieces of many transfers. */
+    @Test
+    @Timeout(60)
+    void racingThreadsClaimEachPieceOnce() throws Exception {
+        int rounds = 20_000;
+        Transfer transfer = new HostTransfer(new TransferRequest(), null);
+        ThreadContext caller = thread(FfmPosix.instance(), false);
+        ThreadContext helper = thread(FfmPosix.instance(), false);
+        AtomicInteger claimed = new AtomicInteger();
+        AtomicInteger turn = new AtomicInteger();
+        AtomicInteger done = new AtomicInteger();
+        Thread helping = Thread.ofPlatform().start(() -> {
+            for (int round = 1; round <= rounds; round++) {
+                while (turn.get() < round) {
+                    Thread.onSpinWait();
+                }
+                while (transfer.claim(helper) >= 0) {
+                    claimed.incrementAndGet();
+                }
+                done.incrementAndGet();
+            }
+        });
+        int twice = 0;
+        for (int round = 1; round <= rounds; round++) {
+            transfer.plan().buffered(0, (1 + round % 3) * PIECE, PIECE).takeFromBothEnds();
+            transfer.begin();
+            transfer.open(caller);
+            claimed.set(0);
+            turn.set(round);
+            while (transfer.claim(caller) >= 0) {
+                claimed.incrementAndGet();
+            }
+            while (done.get() < round) {
+                Thread.onSpinWait();
+            }
+            twice += claimed.get() == 1 + round % 3 ? 0 : 1;
+        }
+        helping.join();
+        assertThat(twice).isZero();
     }
 
     @Test

@@ -44,6 +44,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -51,6 +52,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The backend opens its own buffered and direct descriptor of each file, and closes them with the last handle of the file. */
+@Tag("slow")
 class PrivateDescriptorsTest {
     /** The common pool may have one thread only. */
     private static final Executor NEW_THREADS = task -> new Thread(task).start();

@@ -55,10 +55,10 @@ class RouteTest {
     @MethodSource("cells")
     void verdictAndAccessGiveARoute(CacheVerdict verdict, Access access, String route) {
         if (route.equals(NEVER)) {
-            assertThatThrownBy(() -> Route.of(verdict, access)).isInstanceOf(AssertionError.class)
+            assertThatThrownBy(() -> Decision.of(verdict, access)).isInstanceOf(AssertionError.class)
                     .hasMessageContainingAll(verdict.name(), access.name());
         } else {
-            assertThat(Route.of(verdict, access)).isEqualTo(Route.valueOf(route));
+            assertThat(Decision.of(verdict, access).route()).isEqualTo(Route.valueOf(route));
         }
     }
 

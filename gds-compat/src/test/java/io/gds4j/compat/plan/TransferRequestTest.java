@@ -8,6 +8,7 @@ import io.gds4j.compat.file.FileDescriptors;
 import io.gds4j.compat.file.FileKey;
 import io.gds4j.compat.file.FileTraits;
 import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;

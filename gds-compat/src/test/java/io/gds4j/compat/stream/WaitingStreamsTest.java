@@ -43,6 +43,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -53,6 +54,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * While a stream waits for a word, or a kernel of the program runs, or the program captures a graph, requests make no call that could wait for
  * these or disturb them. The fake driver notes each such call as a violation, and the end of each test asserts that there is none.
  */
+@Tag("slow")
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WaitingStreamsTest {
     private static final int MIB = 1 << 20;

@@ -4,12 +4,15 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
-/** Records of one length in one or more files. */
+/** Records of one length in one or more files, each of which may have several rows of them. */
 final class FixedRecords implements RecordSource {
     private final List<Path> files;
+    /** File of each part. */
+    private final int[] fileOf;
     private final long[] firstOffsets;
-    /** Number of the first record of each file, and the number of records at the end. */
+    /** Number of the first record of each part, and the number of records at the end. */
     private final long[] starts;
     private final long length;
     private final long stride;
@@ -17,7 +20,12 @@ final class FixedRecords implements RecordSource {
     private final Optional<List<Long>> shape;
 
     private FixedRecords(List<RecordRows> parts) {
-        this.files = parts.stream().map(RecordRows::file).toList();
+        this.fileOf = new int[parts.size()];
+        for (int i = 1; i < fileOf.length; i++) {
+            fileOf[i] = fileOf[i - 1] + (parts.get(i).file() == parts.get(i - 1).file() ? 0 : 1);
+        }
+        this.files = IntStream.range(0, fileOf.length).filter(i -> i == 0 || fileOf[i] > fileOf[i - 1])
+                .mapToObj(i -> parts.get(i).file()).toList();
         this.firstOffsets = parts.stream().mapToLong(RecordRows::first).toArray();
         this.length = parts.getFirst().length();
         this.stride = parts.getFirst().stride();
@@ -52,7 +60,7 @@ final class FixedRecords implements RecordSource {
 
     @Override
     public long records() {
-        return starts[files.size()];
+        return starts[firstOffsets.length];
     }
 
     @Override
@@ -75,8 +83,8 @@ final class FixedRecords implements RecordSource {
         return shape;
     }
 
-    @Override
-    public int file(long record) {
+    /** Returns the part of a record: the last that starts at or in front of it. Those without records are passed. */
+    static int part(long[] starts, long record) {
         if (starts.length == 2) {
             return 0;
         }
@@ -84,17 +92,21 @@ final class FixedRecords implements RecordSource {
         if (found < 0) {
             return -found - 2;
         }
-        int file = found;
-        while (starts[file + 1] == record) {
-            file++; // passes files without records
+        while (starts[found + 1] == record) {
+            found++;
         }
-        return file;
+        return found;
+    }
+
+    @Override
+    public int file(long record) {
+        return fileOf[part(starts, record)];
     }
 
     @Override
     public long fileOffset(long record) {
-        int file = file(record);
-        return firstOffsets[file] + (record - starts[file]) * stride;
+        int part = part(starts, record);
+        return firstOffsets[part] + (record - starts[part]) * stride;
     }
 
     @Override

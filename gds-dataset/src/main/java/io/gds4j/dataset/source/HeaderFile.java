@@ -1,13 +1,16 @@
 package io.gds4j.dataset.source;
 
 import io.gds4j.internal.file.FoundFile;
+import io.gds4j.internal.file.TrustedFolder;
 import io.gds4j.internal.lifetime.Undo;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileSystems;
 import java.nio.file.Path;
+import java.util.Objects;
 
 /** Reads the small parts of a file that say where its records are. */
 final class HeaderFile implements AutoCloseable {
@@ -34,6 +37,18 @@ final class HeaderFile implements AutoCloseable {
             return Undo.ifFails(channel::close, () -> new HeaderFile(path, channel, channel.size()));
         } catch (IOException e) {
             throw RecordFormatException.of(path, e);
+        }
+    }
+
+    /** Refuses a file that is a link out of the folder of another. */
+    static void checkLink(Path beside, Path file) {
+        if (beside.getFileSystem() == FileSystems.getDefault()) {
+            try {
+                Path folder = Objects.requireNonNullElse(beside.getParent(), Path.of("."));
+                new TrustedFolder(folder.toRealPath()).check(file, file.toRealPath());
+            } catch (IOException e) {
+                throw RecordFormatException.of(file, e);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 package io.gds4j.dataset.source;
 
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
@@ -15,6 +15,8 @@ final class JoinedRecords implements RecordSource {
     private final int[] firstFiles;
     private final long maxLength;
     private final boolean fixedLength;
+    private final List<String> names;
+    private final int headBytes;
 
     JoinedRecords(List<RecordSource> parts) {
         this.parts = List.copyOf(parts);
@@ -28,18 +30,13 @@ final class JoinedRecords implements RecordSource {
         this.maxLength = parts.stream().mapToLong(RecordSource::maxLength).max().orElse(0);
         long longest = maxLength;
         this.fixedLength = parts.stream().allMatch(part -> part.isFixedLength() && part.maxLength() == longest);
+        // once: a program asks for parts of each record, and there may be thousands of files
+        this.names = parts.stream().flatMap(part -> part.parts().stream()).distinct().toList();
+        this.headBytes = parts.stream().mapToInt(RecordSource::headBytes).max().orElse(0);
     }
 
     private int part(long record) {
-        int found = Arrays.binarySearch(starts, record);
-        if (found < 0) {
-            return -found - 2;
-        }
-        int part = found;
-        while (starts[part + 1] == record) {
-            part++; // passes parts without records
-        }
-        return part;
+        return FixedRecords.part(starts, record);
     }
 
     @Override
@@ -94,5 +91,39 @@ final class JoinedRecords implements RecordSource {
     public long length(long record) {
         int part = part(record);
         return parts.get(part).length(record - starts[part]);
+    }
+
+    @Override
+    public List<String> parts() {
+        return names;
+    }
+
+    @Override
+    public int headBytes() {
+        return headBytes;
+    }
+
+    @Override
+    public long partOffset(long record, String name, ByteBuffer head) {
+        int part = part(record);
+        return parts.get(part).partOffset(record - starts[part], name, head);
+    }
+
+    @Override
+    public long partLength(long record, String name, ByteBuffer head) {
+        int part = part(record);
+        return parts.get(part).partLength(record - starts[part], name, head);
+    }
+
+    @Override
+    public long crc32c(long record) {
+        int part = part(record);
+        return parts.get(part).crc32c(record - starts[part]);
+    }
+
+    @Override
+    public Optional<String> key(long record) {
+        int part = part(record);
+        return parts.get(part).key(record - starts[part]);
     }
 }

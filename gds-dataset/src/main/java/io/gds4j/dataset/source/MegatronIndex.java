@@ -2,7 +2,6 @@ package io.gds4j.dataset.source;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,7 +20,6 @@ final class MegatronIndex {
     private static final String[] TOKENS = {"", "|u1", "|i1", "<i2", "<i4", "<i8", "<f8", "<f4", "<u2"};
     /** Bytes of the index for each sequence: its length and its pointer. */
     private static final long PER_SEQUENCE = 12;
-    private static final int BLOCK = 1 << 16;
     private static final long MAX_SEQUENCES = Integer.MAX_VALUE - 16;
 
     private final HeaderFile index;
@@ -45,7 +43,7 @@ final class MegatronIndex {
                 throw RecordFormatException.malformed(
                         bin, "the file has %s bytes, the index %s needs %s".formatted(size, idx, end));
             }
-            return new VariableRecords(bin, TOKENS[header.type], offsets);
+            return VariableRecords.of(bin, TOKENS[header.type], offsets);
         }
     }
 
@@ -98,42 +96,30 @@ final class MegatronIndex {
     /** Reads the lengths, and checks that the pointers follow from them. */
     private long[] offsets() {
         long[] offsets = new long[(int) sequences + 1];
-        ByteBuffer block = ByteBuffer.allocate(BLOCK).order(ByteOrder.LITTLE_ENDIAN);
+        HeaderScan scan = new HeaderScan(index);
         for (int i = 0; i < sequences; i++) {
-            fill(block, i, Integer.BYTES, HEADER);
-            int length = block.getInt();
+            long at = HEADER + (long) i * Integer.BYTES;
+            int length = scan.at(at, Integer.BYTES, "the lengths").getInt();
             if (length < 0) {
                 throw RecordFormatException.malformed(
-                        index.path(),
-                        HEADER + (long) i * Integer.BYTES,
-                        "sequence %s has %s tokens, allowed: 0 or more".formatted(i, length));
+                        index.path(), at, "sequence %s has %s tokens, allowed: 0 or more".formatted(i, length));
             }
             offsets[i + 1] = offsets[i] + (long) length * TOKEN_BYTES[type]; // below 2^31 times 2^34
             if (offsets[i + 1] < 0) {
                 throw RecordFormatException.malformed(index.path(), "the sequences have 2^63 bytes or more");
             }
         }
-        long pointers = HEADER + sequences * Integer.BYTES;
         for (int i = 0; i < sequences; i++) {
-            fill(block, i, Long.BYTES, pointers);
-            long pointer = block.getLong();
+            long at = HEADER + sequences * Integer.BYTES + (long) i * Long.BYTES;
+            long pointer = scan.at(at, Long.BYTES, "the pointers").getLong();
             if (pointer != offsets[i]) {
                 throw RecordFormatException.malformed(
                         index.path(),
-                        pointers + (long) i * Long.BYTES,
+                        at,
                         "sequence %s begins at %s, allowed: %s, the end of the sequence before".formatted(
                                 i, pointer, offsets[i]));
             }
         }
         return offsets;
-    }
-
-    /** Reads the next block of an array when the buffer is empty. */
-    private void fill(ByteBuffer block, int item, int itemBytes, long begin) {
-        if (item == 0 || !block.hasRemaining()) {
-            block.clear();
-            block.limit((int) Math.min(BLOCK, (sequences - item) * itemBytes));
-            index.read(block, begin + (long) item * itemBytes);
-        }
     }
 }

@@ -1,18 +1,18 @@
 package io.gds4j.dataset.source;
 
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.file.TrustedFolder;
-import java.io.IOException;
-import java.nio.file.FileSystems;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes sources of records from files. Each method reads and checks headers only. Several files are one data set: the records of
@@ -30,6 +30,11 @@ import java.util.function.Function;
  */
 public final class RecordFiles {
     private static final String NPY = ".npy";
+    private static final String TAR = ".tar";
+    private static final String ARROW = ".arrow";
+    private static final String FEATHER = ".feather";
+    private static final String MDS = "index.json";
+    private static final String TFRECORD = ".tfrecord";
     private static final String BIN = ".bin";
     private static final String IDX = ".idx";
 
@@ -130,7 +135,101 @@ public final class RecordFiles {
     }
 
     /**
-     * Opens files whose names tell the format: .npy, the extensions of {@link #vectors}, or .bin next to a Megatron index .idx.
+     * Opens shards of a WebDataset: plain tars (ustar, pax, GNU). A record is a sample: neighbouring files whose names are equal up to
+     * the first dot of the last name. Its {@link RecordSource#parts parts} are the extensions in lower case, its key what is in front.
+     * Links, folders and files such as {@code __meta__} are passed over, as WebDataset's reader does.
+     *
+     * <p>
+     * A record reaches from its first part to the end of its last, with the tar's headers between them; of one part, it is that part
+     * alone. The tars' headers are read once, now. The source keeps 32 bytes of memory for a sample of one part, 16 for each other.
+     *
+     * <p>
+     * Known elsewhere as: {@code webdataset.WebDataset}, {@code torchdata}'s {@code load_from_tar().webdataset()}.
+     *
+     * @param files the tars, at least one
+     * @param parts extensions of the parts that records have; all if none is named
+     * @return the samples
+     * @throws RecordFormatException for a file that is missing, malformed or compressed, for sparse files, for a sample with two parts of
+     *         one extension, and for a part that no sample has
+     * @throws CuFileException INVALID_VALUE (EINVAL) for no files
+     */
+    public static RecordSource webDataset(List<Path> files, String... parts) {
+        Set<String> wanted = new LinkedHashSet<>();
+        for (String part : parts) {
+            wanted.add(part.toLowerCase(Locale.ROOT));
+        }
+        RecordSource samples = join(map(files, file -> TarSamples.read(file, wanted)));
+        wanted.removeAll(samples.parts());
+        if (!wanted.isEmpty() && samples.records() > 0) {
+            throw RecordFormatException.malformed(files.getFirst(),
+                    "no sample has a part " + String.join(", ", wanted));
+        }
+        return samples;
+    }
+
+    /**
+     * Opens files of TFRecord. A record is what the writer was given, most often a {@code tf.train.Example}; its length varies. The
+     * lengths and their checksums are read and checked once, now; {@link io.gds4j.dataset.RecordLoader.Builder#verify} checks those of
+     * the records. The source keeps 16 bytes of memory for each record.
+     *
+     * <p>
+     * Known elsewhere as: {@code tf.data.TFRecordDataset}.
+     *
+     * @param files the files, at least one
+     * @return the records
+     * @throws RecordFormatException for a file that is missing, malformed or compressed
+     * @throws CuFileException INVALID_VALUE (EINVAL) for no files
+     */
+    public static RecordSource tfRecords(List<Path> files) {
+        return join(map(files, TfRecords::read));
+    }
+
+    /**
+     * Opens a column of Arrow IPC files or streams, also of Feather version 2 and of Hugging Face's datasets. A record is a row, which has
+     * one length: a number, FixedSizeBinary, or FixedSizeList of these; {@link RecordSource#shape} has the lengths of the lists. Loaders of
+     * two columns with the same seed bring the same rows.
+     *
+     * <p>
+     * Known elsewhere as: {@code pyarrow.ipc.open_file(…).read_all()[column]}.
+     *
+     * @param files the files, at least one, with one element type and one shape of rows
+     * @param column name of the column
+     * @return the rows
+     * @throws RecordFormatException for a file that is missing, malformed or unlike the first, for columns with nulls, dictionaries or
+     *         rows of different lengths, and for compressed record batches
+     * @throws CuFileException INVALID_VALUE (EINVAL) for no files
+     */
+    public static RecordSource arrow(List<Path> files, String column) {
+        Objects.requireNonNull(column, "column");
+        return arrowColumn(files, column);
+    }
+
+    private static RecordSource arrowColumn(List<Path> files, @Nullable String column) {
+        return FixedRecords
+                .of(map(files, file -> ArrowFile.read(file, column)).stream().flatMap(List::stream).toList());
+    }
+
+    /**
+     * Opens a data set of MosaicML's Streaming. A record is a sample; its {@link RecordSource#parts parts} are the columns, with the
+     * bytes that the writer's encoding made. A shard may be a link as far as indexes of {@link #open}. The source keeps 8 bytes of memory
+     * for each sample. Hashes of shards are not checked.
+     *
+     * <p>
+     * Known elsewhere as: {@code streaming.StreamingDataset}, {@code MDSWriter}.
+     *
+     * @param index the index.json beside the shards
+     * @param links {@link FileVisitOption#FOLLOW_LINKS} if shards may be links to anywhere
+     * @return the samples
+     * @throws RecordFormatException for a file that is missing, malformed or unlike its index, for shards of other formats, and for a
+     *         compressed shard without the plain one beside it
+     */
+    public static RecordSource mds(Path index, FileVisitOption... links) {
+        return join(MdsIndex.shards(index, follow(links)));
+    }
+
+    /**
+     * Opens files whose names tell the format: .npy, the extensions of {@link #vectors}, .tar, .tfrecord, index.json of
+     * MDS, .arrow or .feather with one column, or .bin next to a Megatron index .idx.
      * Files may be links. An index may be a link to a file below its folder or, in the Hugging Face cache, to a blob of the same
      * repository.
      *
@@ -151,12 +250,24 @@ public final class RecordFiles {
             return vectors(files);
         }
         if (name.endsWith(BIN)) {
-            boolean follow = List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
-            return VariableRecords.join(map(files, bin -> MegatronIndex.read(bin, index(bin, follow))));
+            return join(
+                    VariableRecords.ofOneType(map(files, bin -> MegatronIndex.read(bin, index(bin, follow(links))))));
+        }
+        if (name.contains(TAR) || name.endsWith(".tgz")) {
+            return webDataset(files); // which says what to do with .tar.gz
+        }
+        if (name.equals(MDS)) {
+            return join(map(files, index -> mds(index, links)));
+        }
+        if (name.endsWith(ARROW) || name.endsWith(FEATHER)) {
+            return arrowColumn(files, null);
+        }
+        if (name.contains(TFRECORD)) {
+            return tfRecords(files); // train.tfrecord-00000-of-00128, too
         }
         throw RecordFormatException.malformed(
                 first,
-                "the name does not tell the format, allowed: a record size, or .npy, .bin with .idx, "
+                "the name does not tell the format, allowed: a record size, or .npy, .tar, .tfrecord, index.json, .arrow, .feather, .bin with .idx, "
                         + String.join(", ", VectorFile.extensions().stream().map(e -> "." + e).toList()));
     }
 
@@ -168,15 +279,14 @@ public final class RecordFiles {
                     "it has no index %s of Megatron; records of one size need their size: RecordFiles.fixed, or --record of gds records"
                             .formatted(index.getFileName()));
         }
-        if (!followLinks && bin.getFileSystem() == FileSystems.getDefault()) {
-            try {
-                Path folder = Objects.requireNonNullElse(bin.getParent(), Path.of("."));
-                new TrustedFolder(folder.toRealPath()).check(index, index.toRealPath());
-            } catch (IOException e) {
-                throw RecordFormatException.of(index, e);
-            }
+        if (!followLinks) {
+            HeaderFile.checkLink(bin, index);
         }
         return index;
+    }
+
+    private static boolean follow(FileVisitOption... links) {
+        return List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
     }
 
     private static String name(Path path) {

@@ -9,4 +9,7 @@ package io.gds4j.dataset.source;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   RecordFilesTest: FixedRecords, HeaderFile, MegatronIndex, VectorFile
+//   RecordFilesTest: FixedRecords, HeaderFile, MegatronIndex, VariableRecords, VectorFile
+//   TarSamplesTest: HeaderScan, JoinedRecords, Longs, Packed, PaxHeader, TarMembers
+//   MdsShardTest: MdsIndex
+//   ArrowFileTest: ArrowColumn, FlatTable

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** Reads mounts from /proc/self/mountinfo. */
-public final class Mounts {
+final class Mounts {
     private static final int DEVICE = 2;
     private static final int POINT = 4;
     private static final int OPTIONS = 5;

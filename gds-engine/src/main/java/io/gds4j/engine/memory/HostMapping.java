@@ -24,7 +24,7 @@ import java.lang.foreign.MemorySegment;
  * @param mapped bytes to unmap, from {@code address} on
  * @param pages kind of its pages
  */
-public record HostMapping(long address, long length, long mapped, HostPages pages) {
+record HostMapping(long address, long length, long mapped, HostPages pages) {
 
     /** Bytes of a huge page on x86-64, and on aarch64 with 4 KiB base pages. */
     public static final long HUGE_PAGE = 2L << 20;

@@ -1,7 +1,6 @@
 package io.gds4j.engine.staging;
 
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -42,15 +41,15 @@ public final class BouncePool {
     /** Number of threads that copy at a time, for a pool whose owner does not say. */
     private static final int USUAL_THREADS = 16;
 
-    private static final CopyPipeline.PieceFailures PATIENT = (piece, cause) -> {
+    private static final CopySlots.PieceFailures PATIENT = (piece, cause) -> {
     };
-    private static final long KIB = 1024;
     private static final long HUGE_PAGE = 2L << 20;
 
     private final Posix posix;
     private final Pinning pinning;
     private final StreamWaits waits;
-    private final List<SlabClass> classes = new ArrayList<>();
+    private final SlabClasses classes;
+    private final List<SlabClass> bySize;
     private final List<SlabBlock> blocks = new ArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
     private final WaitingLine line = new WaitingLine("a bounce buffer", lock);
@@ -87,34 +86,17 @@ public final class BouncePool {
      * @param threads threads that copy to or from GPUs at the same time without waiting for each other's slabs
      */
     public BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits, int threads) {
-        this.slabsForGpus = threads * CopyPipeline.DEPTH;
+        this.slabsForGpus = threads * CopySlots.DEPTH;
         this.posix = posix;
         this.pinning = pinning;
         this.waits = waits;
-        List<Long> sizes = config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB);
-        List<Long> counts = config.get(CuFileKeys.POSIX_POOL_SLAB_COUNT);
-        for (int i = 0; i < sizes.size(); i++) {
-            long size = sizes.get(i) * KIB;
-            if (counts.get(i) < 1) {
-                continue;
-            }
-            if (size <= PIECE_SIZE) {
-                // One mapping and one pinning serve up to 2 MiB of small slabs.
-                long together = Math.max(1, Math.min(counts.get(i), HUGE_PAGE / size));
-                classes.add(new SlabClass(size, size * together, counts.get(i) / together));
-            } else {
-                classes.add(new SlabClass(PIECE_SIZE, size - size % PIECE_SIZE, counts.get(i)));
-            }
-        }
-        if (classes.isEmpty()) {
-            classes.add(new SlabClass(Pages.SIZE, Pages.SIZE, 1));
-        }
-        classes.sort((a, b) -> Long.compare(a.size(), b.size()));
+        this.classes = new SlabClasses(config);
+        this.bySize = classes.bySize();
     }
 
     /** Returns the bytes of the largest slab, rounded down to a power of two. */
     public long pieceSize() {
-        return Long.highestOneBit(classes.getLast().size());
+        return Long.highestOneBit(classes.largest());
     }
 
     /** Returns the bytes in use now. */
@@ -122,11 +104,7 @@ public final class BouncePool {
         // Under the lock: trimming takes all free slabs for a moment, and they would count as used.
         lock.lock();
         try {
-            long bytes = 0;
-            for (int i = 0; i < classes.size(); i++) {
-                bytes += classes.get(i).inUse() * classes.get(i).size();
-            }
-            return bytes;
+            return classes.bytesInUse();
         } finally {
             lock.unlock();
         }
@@ -152,7 +130,7 @@ public final class BouncePool {
      * @return null if the request is over
      */
     @Nullable
-    Slab acquire(long bytes, boolean pinned, CopyPipeline.PieceFailures request) {
+    Slab acquire(long bytes, boolean pinned, CopySlots.PieceFailures request) {
         if (pinned) {
             serveGpus();
         }
@@ -166,7 +144,7 @@ public final class BouncePool {
     /** Takes a slab, or makes one that GPUs' requests need anyway. Guarded by the lock, which this lets go while it pins. */
     private @Nullable Slab takeOrMake(long bytes) {
         Slab slab = takeOrMap(bytes);
-        boolean wantsMore = servesGpus && isGrowing(bytes);
+        boolean wantsMore = servesGpus && classes.mayGrow(bytes);
         boolean mayNotPin = wantsMore && waits.any();
         boolean makes = wantsMore && !mayNotPin;
         while (slab == null && makes) {
@@ -179,8 +157,8 @@ public final class BouncePool {
             slab = takeOrMap(bytes);
         }
         if (slab == null) {
-            noteLack(bytes);
-            if (!mayReturn(bytes) && !mayNotPin && pinningNow == 0) {
+            classes.noteLack(bytes);
+            if (!classes.hasAny(bytes) && !mayNotPin && pinningNow == 0) {
                 throw CuFileException.builder("bounce buffer")
                         .error(CuFileError.NOMEM_ERROR)
                         .errno(Errno.ENOMEM)
@@ -189,25 +167,6 @@ public final class BouncePool {
             }
         }
         return slab;
-    }
-
-    /** Returns whether a class that fits has slabs to make. */
-    private boolean isGrowing(long bytes) {
-        for (SlabClass slabs : classes) {
-            if (slabs.size() >= bytes && slabs.mayGrow()) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private void noteLack(long bytes) {
-        for (SlabClass slabs : classes) {
-            if (slabs.size() >= bytes) {
-                slabs.noteLack();
-                return;
-            }
-        }
     }
 
     /** Takes a slab of at least {@code bytes} without waiting; null if none is free and none can be made. */
@@ -219,7 +178,7 @@ public final class BouncePool {
             try {
                 slab = takeOrMap(bytes);
                 if (slab == null) {
-                    noteLack(bytes);
+                    classes.noteLack(bytes);
                 }
             } finally {
                 lock.unlock();
@@ -241,8 +200,8 @@ public final class BouncePool {
 
     private Slab count(Slab slab) {
         long outside = 0;
-        for (int i = 0; i < classes.size(); i++) {
-            outside += classes.get(i).outside() * classes.get(i).size();
+        for (int i = 0; i < bySize.size(); i++) {
+            outside += bySize.get(i).outside() * bySize.get(i).size();
         }
         if (outside > peakBytes.get()) {
             peakBytes.accumulateAndGet(outside, Math::max);
@@ -263,7 +222,7 @@ public final class BouncePool {
         lock.lock();
         try {
             if (!servesGpus) {
-                classes.forEach(slabs -> slabs.reserve(slabsForGpus));
+                classes.reserve(slabsForGpus);
                 servesGpus = true;
                 closing.signalAll(); // the trimmer
             }
@@ -287,16 +246,16 @@ public final class BouncePool {
                 return false;
             }
             block = blocks.stream().filter(SlabBlock::claimPinning).findFirst().orElse(null);
-            for (int i = classes.size() - 1; block == null && i >= 0; i--) {
-                SlabClass slabs = classes.get(i);
-                block = slabs.mayGrow() ? map(slabs) : null;
-                home = block == null ? null : slabs;
+            for (SlabClass slabs : block == null ? classes.growing() : List.<SlabClass>of()) {
+                block = map(slabs);
+                if (block != null) {
+                    block.claimPinning();
+                    home = slabs;
+                    break;
+                }
             }
             if (block == null) {
                 return false;
-            }
-            if (home != null) {
-                block.claimPinning();
             }
             pinningNow++;
         } finally {
@@ -355,10 +314,7 @@ public final class BouncePool {
             boolean lacked = false;
             lock.lock();
             try {
-                boolean idle = bytesInUse() == 0;
-                for (SlabClass slabs : classes) {
-                    lacked |= idle && slabs.growIfLacking();
-                }
+                lacked = classes.bytesInUse() == 0 && classes.growIfLacking();
             } finally {
                 lock.unlock();
             }
@@ -373,8 +329,8 @@ public final class BouncePool {
         if (!line.isEmpty()) {
             return null;
         }
-        for (int i = 0; i < classes.size(); i++) {
-            SlabClass slabs = classes.get(i);
+        for (int i = 0; i < bySize.size(); i++) {
+            SlabClass slabs = bySize.get(i);
             if (slabs.size() >= bytes) {
                 Slab slab = slabs.take();
                 if (slab != null) {
@@ -388,40 +344,15 @@ public final class BouncePool {
         return null;
     }
 
-    /** Takes a slab of the smallest class that fits and has a free slab or can grow. Guarded by the lock. */
+    /** Takes a slab, or maps one that no GPU uses. Guarded by the lock. */
     private @Nullable Slab takeOrMap(long bytes) {
-        for (int i = 0; i < classes.size(); i++) {
-            SlabClass slabs = classes.get(i);
-            if (slabs.size() >= bytes) {
-                Slab slab = slabs.take();
-                // Other threads may take all slabs of a new block first.
-                while (slab == null && !servesGpus && slabs.mayGrow() && mapped(slabs)) {
-                    slab = slabs.take();
-                }
-                if (slab != null) {
-                    return slab;
-                }
+        return classes.takeOrMake(bytes, slabs -> {
+            SlabBlock block = servesGpus ? null : map(slabs);
+            if (block != null) {
+                slabs.add(block);
             }
-        }
-        return null;
-    }
-
-    /** Maps slabs that no GPU uses. Guarded by the lock. */
-    private boolean mapped(SlabClass slabs) {
-        SlabBlock block = map(slabs);
-        if (block != null) {
-            slabs.add(block);
-        }
-        return block != null;
-    }
-
-    private boolean mayReturn(long bytes) {
-        for (SlabClass slabs : classes) {
-            if (slabs.size() >= bytes && slabs.hasAny()) {
-                return true;
-            }
-        }
-        return false;
+            return block != null;
+        });
     }
 
     /** Maps a block that its class does not have yet; null if the system refuses. Guarded by the lock. */
@@ -490,7 +421,7 @@ public final class BouncePool {
     }
 
     private void removeUnused(List<SlabBlock> unused) {
-        classes.forEach(slabs -> unused.addAll(slabs.removeUnused()));
+        unused.addAll(classes.removeUnused());
         blocks.removeAll(unused);
     }
 
@@ -576,33 +507,5 @@ public final class BouncePool {
         } finally {
             lock.unlock();
         }
-    }
-
-    /** What became of an attempt to pin memory. A refusal is not a failure: copies are slower then. */
-    public enum Pinned {
-        PINNED,
-        REFUSED,
-        /** The program captures a graph, and the driver cannot be told that this call is not meant. */
-        NOT_NOW
-    }
-
-    /** Pins memory for GPUs. */
-    public interface Pinning {
-        /** Pins nothing, for a process without a GPU. */
-        Pinning NONE = new Pinning() {
-            @Override
-            public Pinned pin(long address, long size) {
-                return Pinned.REFUSED;
-            }
-
-            @Override
-            public void unpin(long address) {
-                // pin() pins nothing
-            }
-        };
-
-        Pinned pin(long address, long size);
-
-        void unpin(long address);
     }
 }

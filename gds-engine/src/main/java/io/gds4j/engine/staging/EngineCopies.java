@@ -3,7 +3,7 @@ package io.gds4j.engine.staging;
 import io.gds4j.ffi.cuda.Cuda;
 
 /** Copies that a copy engine makes whatever their size, so that streams that wait in the channels of kernels do not delay them. */
-public final class EngineCopies {
+final class EngineCopies {
     /** Smallest plain copy that a copy engine makes, in bytes. The driver puts smaller ones into the command queue. */
     private static final long PLAIN_BYTES = 64 << 10;
 

@@ -7,7 +7,7 @@ import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.function.Consumer;
 
 /** Pins slabs for every context of the process. */
-public final class GpuPinning implements BouncePool.Pinning {
+public final class GpuPinning implements Pinning {
     private final CudaContexts contexts;
     private final Consumer<String> warnings;
 
@@ -18,22 +18,22 @@ public final class GpuPinning implements BouncePool.Pinning {
     }
 
     @Override
-    public BouncePool.Pinned pin(long address, long size) {
+    public Pinned pin(long address, long size) {
         Cuda cuda = contexts.cuda();
         try {
             long context = contexts.primary(0);
             int result = contexts.in(context, () -> cuda.memHostRegister(address, size, Cuda.MEM_HOST_PORTABLE));
             if (result == Cuda.SUCCESS) {
-                return BouncePool.Pinned.PINNED;
+                return Pinned.PINNED;
             }
             if (CudaErrors.isOfCapture(result)) {
-                return BouncePool.Pinned.NOT_NOW;
+                return Pinned.NOT_NOW;
             }
             refused(cuda.errorName(result));
         } catch (CuFileException e) {
             refused(e.getMessage());
         }
-        return BouncePool.Pinned.REFUSED;
+        return Pinned.REFUSED;
     }
 
     private void refused(String why) {

@@ -5,6 +5,7 @@ package io.gds4j.engine.staging;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   CopyPipelineTest: CopyLane
+//   BouncePoolTest: SlabClasses
+//   CopySlotsTest: CopyLane, ManyContexts, OneContext
 //   GatheredReadsTest: GatherCopy
 //   FragmentsTest: FragmentCopies

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * Counting a request takes no lock and allocates nothing.
  *
  * <pre>{@code
- * long begun = counters.begin(false, memory);
+ * long begun = counters.begin(Operation.READ, memory);
  * boolean succeeded = false;
  * long moved = 0;
  * try {
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *     succeeded = true;
  * } finally {
  *     if (begun != 0) {
- *         counters.end(begun, path, false, memory, size, fileOffset, bufferOffset, succeeded, moved);
+ *         counters.end(begun, path, Operation.READ, memory, size, fileOffset, bufferOffset, succeeded, moved);
  *     }
  * }
  * }</pre>
@@ -144,7 +144,7 @@ public final class CuFileCounters {
     }
 
     /** A read or write begins. Returns its time, or 0 if it is not counted. */
-    public long begin(boolean write, MemoryRange memory) {
+    public long begin(Operation operation, MemoryRange memory) {
         if (counted == 0) {
             return 0;
         }
@@ -153,15 +153,16 @@ public final class CuFileCounters {
         if (gpu == null) {
             return now;
         }
-        gpu.begin(write, now);
+        gpu.begin(operation, now);
         return now | COUNTED_ON_GPU;
     }
 
     /**
-     * A read or write ends.
+     * A read or write ends. One of a vector counts apart from others, and for the GPU of its first range.
      *
      * @param begun the answer of {@link #begin}, not 0
      * @param path path that serves its file
+     * @param memory the memory, or the first range of a vector
      * @param size bytes requested
      * @param succeeded false if it failed
      * @param moved bytes moved
@@ -169,55 +170,24 @@ public final class CuFileCounters {
     public void end(
             long begun,
             IoPath path,
-            boolean write,
+            Operation operation,
             MemoryRange memory,
             long size,
             long fileOffset,
             long bufferOffset,
             boolean succeeded,
             long moved) {
-        end(write ? writes : reads, begun, path, write, memory, size, fileOffset, bufferOffset, succeeded, moved);
-    }
-
-    /**
-     * A read into or a write from a vector ends. It counts apart from plain reads and writes, and for the GPU of its first range.
-     *
-     * @param begun the answer of {@link #begin}, not 0
-     * @param path path that serves its file
-     * @param first the first range
-     * @param size bytes requested
-     * @param succeeded false if it failed
-     * @param moved bytes moved
-     */
-    public void endVector(
-            long begun,
-            IoPath path,
-            boolean write,
-            MemoryRange first,
-            long size,
-            long fileOffset,
-            boolean succeeded,
-            long moved) {
-        TransferCounter transfers = write ? vectorWrites : vectorReads;
-        end(transfers, begun, path, write, first, size, fileOffset, 0, succeeded, moved);
-    }
-
-    private void end(
-            TransferCounter transfers,
-            long begun,
-            IoPath path,
-            boolean write,
-            MemoryRange memory,
-            long size,
-            long fileOffset,
-            long bufferOffset,
-            boolean succeeded,
-            long moved) {
+        TransferCounter transfers = switch (operation) {
+            case READ, STREAM_READ -> reads;
+            case WRITE, STREAM_WRITE -> writes;
+            case VECTOR_READ -> vectorReads;
+            case VECTOR_WRITE -> vectorWrites;
+        };
         long now = System.nanoTime();
         transfers.count(succeeded, moved, size, begun, now, counted >= 2);
         GpuCounters gpu = (begun & COUNTED_ON_GPU) == 0 ? null : gpu(memory);
         if (gpu != null) {
-            gpu.end(path, write, memory, size, fileOffset, bufferOffset, succeeded, moved, begun, now);
+            gpu.end(path, operation, memory, size, fileOffset, bufferOffset, succeeded, moved, begun, now);
         }
     }
 

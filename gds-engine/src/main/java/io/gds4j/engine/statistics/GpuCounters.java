@@ -61,17 +61,17 @@ final class GpuCounters {
         this.uuid = uuid;
     }
 
-    private Direction direction(boolean write) {
-        return write ? writes : reads;
+    private Direction direction(Operation operation) {
+        return operation.isWrite() ? writes : reads;
     }
 
-    void begin(boolean write, long now) {
-        direction(write).begin(now);
+    void begin(Operation operation, long now) {
+        direction(operation).begin(now);
     }
 
-    void end(IoPath path, boolean write, MemoryRange memory, long size, long fileOffset, long bufferOffset,
+    void end(IoPath path, Operation operation, MemoryRange memory, long size, long fileOffset, long bufferOffset,
             boolean succeeded, long moved, long begun, long ended) {
-        Direction direction = direction(write);
+        Direction direction = direction(operation);
         direction.end(ended);
         direction.transfers.count(succeeded, moved, size, begun, ended, false);
         direction.paths.count(path, succeeded);

@@ -9,4 +9,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   FakeGpuContractTest: GpuCounters
-//   HostContractTest: CountedDriver
+//   HostContractTest: CountedControls

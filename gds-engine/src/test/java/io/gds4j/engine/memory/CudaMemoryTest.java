@@ -26,11 +26,13 @@ import java.util.Collections;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** All kinds of memory over a driver that does no work before a wait for it. */
+@Tag("slow")
 class CudaMemoryTest {
     private static final long SIZE = 100_003;
 

@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 
 /** The contract over a double with two GPUs. */
+@Tag("slow")
 class FakeGpuMemoryTest extends GpuMemoryContract {
     private FakeCuda fake;
     private CudaAvailability.Available found;

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 /** Slabs that a pool hands out, waits for, trims and refuses. */
 class BouncePoolTest {
     private static BouncePool pool(long sizeKb, long count) {
-        return new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, config(sizeKb, count));
+        return new BouncePool(FfmPosix.instance(), Pinning.NONE, config(sizeKb, count));
     }
 
     private static CuFileConfig config(long sizeKb, long count) {
@@ -42,22 +42,23 @@ class BouncePoolTest {
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void threadsWaitForSlabsInUseWithoutAnError() throws Exception {
         BouncePool pool = pool(4, 1);
-        long rounds = Math.min(20, Long.getLong("gds4j.property.seconds", 2)) * 3000;
+        long end =
+                System.nanoTime() + TimeUnit.SECONDS.toNanos(Math.min(20, Long.getLong("gds4j.property.seconds", 2)));
         try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
             List<Callable<Long>> work = new ArrayList<>();
             for (int i = 0; i < 8; i++) {
                 work.add(() -> {
                     long sum = 0;
-                    for (int round = 0; round < rounds; round++) {
+                    do {
                         Slab slab = pool.acquire(4096, false);
                         sum += slab.size();
                         pool.release(slab);
-                    }
+                    } while (System.nanoTime() < end);
                     return sum;
                 });
             }
             for (Future<Long> done : threads.invokeAll(work, 50, TimeUnit.SECONDS)) {
-                assertThat(done.get()).isEqualTo(rounds * 4096L);
+                assertThat(done.get()).isPositive();
             }
         }
         assertThat(pool.peakBytes()).isEqualTo(4096);
@@ -78,13 +79,13 @@ class BouncePoolTest {
     }
 
     /** Pins by noting addresses. */
-    private static final class NotedPinning implements BouncePool.Pinning {
+    private static final class NotedPinning implements Pinning {
         private final Set<Long> pinned = ConcurrentHashMap.newKeySet();
 
         @Override
-        public BouncePool.Pinned pin(long address, long size) {
+        public Pinning.Pinned pin(long address, long size) {
             assertThat(pinned.add(address)).isTrue();
-            return BouncePool.Pinned.PINNED;
+            return Pinning.Pinned.PINNED;
         }
 
         @Override
@@ -161,12 +162,12 @@ class BouncePoolTest {
 
     @Test
     void pinningThatACaptureForbidsIsTriedAgain() {
-        List<BouncePool.Pinned> answers =
-                new ArrayList<>(List.of(BouncePool.Pinned.NOT_NOW, BouncePool.Pinned.PINNED));
+        List<Pinning.Pinned> answers =
+                new ArrayList<>(List.of(Pinning.Pinned.NOT_NOW, Pinning.Pinned.PINNED));
         List<Long> asked = new ArrayList<>();
-        BouncePool pool = new BouncePool(FfmPosix.instance(), new BouncePool.Pinning() {
+        BouncePool pool = new BouncePool(FfmPosix.instance(), new Pinning() {
             @Override
-            public BouncePool.Pinned pin(long address, long size) {
+            public Pinning.Pinned pin(long address, long size) {
                 asked.add(address);
                 return answers.removeFirst();
             }
@@ -224,8 +225,8 @@ class BouncePoolTest {
         pool.close();
     }
 
-    private static CopyPipeline.PieceFailures request(AtomicBoolean over) {
-        return new CopyPipeline.PieceFailures() {
+    private static CopySlots.PieceFailures request(AtomicBoolean over) {
+        return new CopySlots.PieceFailures() {
             @Override
             public void failed(long piece, RuntimeException cause) {
                 throw cause;
@@ -241,7 +242,7 @@ class BouncePoolTest {
     @Test
     void blockInOccasionalUseStays() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
-        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
+        BouncePool pool = new BouncePool(posix, Pinning.NONE, config(4096, 4));
         for (int round = 0; round < 5; round++) {
             pool.release(pool.acquire(1, false));
             pool.trimUnused();
@@ -289,7 +290,7 @@ class BouncePoolTest {
     @Test
     void poolWithoutSlabsRefusesAtOnce() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
-        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4, 1));
+        BouncePool pool = new BouncePool(posix, Pinning.NONE, config(4, 1));
         posix.on(PosixCall.MMAP).fails(Errno.ENOMEM);
         Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> pool.acquire(1, false));
         pool.abandon(pool.acquire(1, false));

@@ -41,9 +41,9 @@ class CuFileCountersTest {
     }
 
     private static void count(CuFileCounters counters, IoPath path, MemoryRange memory, long size, boolean well) {
-        long begun = counters.begin(false, memory);
+        long begun = counters.begin(Operation.READ, memory);
         if (begun != 0) {
-            counters.end(begun, path, false, memory, size, 0, 0, well, well ? size : 0);
+            counters.end(begun, path, Operation.READ, memory, size, 0, 0, well, well ? size : 0);
         }
     }
 
@@ -55,13 +55,13 @@ class CuFileCountersTest {
 
     @Test
     void nothingIsCountedBeforeALevelIsSetAndItWasStarted() {
-        assertThat(counters.begin(false, HOST)).isZero();
+        assertThat(counters.begin(Operation.READ, HOST)).isZero();
         counters.start();
-        assertThat(counters.begin(false, HOST)).isZero();
+        assertThat(counters.begin(Operation.READ, HOST)).isZero();
         counters.setLevel(1);
-        assertThat(counters.begin(false, HOST)).isNotZero();
+        assertThat(counters.begin(Operation.READ, HOST)).isNotZero();
         counters.stop();
-        assertThat(counters.begin(false, HOST)).isZero();
+        assertThat(counters.begin(Operation.READ, HOST)).isZero();
     }
 
     @ParameterizedTest
@@ -88,12 +88,12 @@ class CuFileCountersTest {
     void configuredLevelCountsAtOnceUnlessTheProgramHasSetOne() {
         counters.open(3);
         assertThat(counters.level()).isEqualTo(3);
-        assertThat(counters.begin(false, HOST)).isNotZero();
+        assertThat(counters.begin(Operation.READ, HOST)).isNotZero();
         counters.close();
         counters.setLevel(1);
         counters.open(3);
         assertThat(counters.level()).isEqualTo(1);
-        assertThat(counters.begin(false, HOST)).isZero();
+        assertThat(counters.begin(Operation.READ, HOST)).isZero();
     }
 
     @ParameterizedTest
@@ -144,9 +144,9 @@ class CuFileCountersTest {
     @Test
     void requestsBegunBeforeStopAreCounted() {
         started(counters, 1);
-        long begun = counters.begin(true, HOST);
+        long begun = counters.begin(Operation.WRITE, HOST);
         counters.stop();
-        counters.end(begun, IoPath.NVFS, true, HOST, 10, 0, 0, true, 10);
+        counters.end(begun, IoPath.NVFS, Operation.WRITE, HOST, 10, 0, 0, true, 10);
         assertThat(counters.level1().writeOps()).isEqualTo(new OperationCount(1, 0));
         counters.reset();
         assertThat(counters.level1().writeOps()).isEqualTo(new OperationCount(0, 0));

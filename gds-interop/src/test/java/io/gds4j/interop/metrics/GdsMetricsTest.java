@@ -44,6 +44,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a registry of Micrometer shows. */
+@org.junit.jupiter.api.Tag("slow")
 class GdsMetricsTest {
     @RegisterExtension
     private final Logged logged = Logged.by("io.gds4j.metrics");

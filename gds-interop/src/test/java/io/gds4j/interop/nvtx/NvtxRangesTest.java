@@ -9,10 +9,12 @@ import io.gds4j.loader.Checkpoint;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Ranges around operations, in a JVM that a profiler started. */
+@Tag("slow")
 class NvtxRangesTest {
     @Test
     void everyOperationHasARange(@TempDir Path folder) throws Exception {

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -47,6 +48,7 @@ final class BatchSlots {
     private final OpenLibrary openLibrary;
     private final CuFileLibrary library;
     private final Cuda cuda;
+    private final LongSupplier clock;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment params;
     private final MemorySegment events;
@@ -59,10 +61,12 @@ final class BatchSlots {
     private long doubtedSince;
     private boolean doubtful;
 
-    BatchSlots(OpenLibrary openLibrary, Cuda cuda, int capacity) {
+    /** @param clock returns nanoseconds */
+    BatchSlots(OpenLibrary openLibrary, Cuda cuda, int capacity, LongSupplier clock) {
         this.openLibrary = openLibrary;
         this.library = openLibrary.library();
         this.cuda = cuda;
+        this.clock = clock;
         this.params = arena.allocate(IoParams.LAYOUT, capacity);
         this.events = arena.allocate(IoEvents.LAYOUT, capacity);
         this.count = arena.allocate(JAVA_INT);
@@ -107,7 +111,7 @@ final class BatchSlots {
         } catch (CuFileException e) {
             if (taken > 0) {
                 doubtful = true;
-                doubtedSince = System.nanoTime();
+                doubtedSince = clock.getAsLong();
             }
             throw e;
         }
@@ -150,17 +154,15 @@ final class BatchSlots {
 
     private void deliver(int index, Outcome outcome) {
         long slot = IoEvents.cookie(events, index);
-        @Nullable BatchStatus reported = BY_VALUE.get(IoEvents.status(events, index));
+        BatchStatus reported = BY_VALUE.getOrDefault(IoEvents.status(events, index), BatchStatus.FAILED);
         @Nullable BatchEntry entry = slot >= 0 && slot < slots.length ? slots[(int) slot] : null;
         if (entry == null || reported == BatchStatus.PENDING || reported == BatchStatus.WAITING) {
             return;
         }
         slots[(int) slot] = null;
         taken--;
-        long moved = CuFileResults.transferred(
-                reported == null ? BatchStatus.FAILED : reported, IoEvents.result(events, index), entry.size());
-        boolean failed = reported == null || reported == BatchStatus.COMPLETE && moved < 0;
-        outcome.of(entry, failed ? BatchStatus.FAILED : moved >= 0 ? BatchStatus.COMPLETE : reported, moved);
+        long moved = CuFileResults.transferred(reported, IoEvents.result(events, index), entry.size());
+        outcome.of(entry, reported == BatchStatus.COMPLETE && moved < 0 ? BatchStatus.FAILED : reported, moved);
     }
 
     /** A refused submission may lose the entries that are inside. After some time without an event they are lost. */
@@ -168,8 +170,8 @@ final class BatchSlots {
         if (taken == 0) {
             doubtful = false;
         } else if (delivered) {
-            doubtedSince = System.nanoTime();
-        } else if (System.nanoTime() - doubtedSince > LOST_AFTER.toNanos()) {
+            doubtedSince = clock.getAsLong();
+        } else if (clock.getAsLong() - doubtedSince > LOST_AFTER.toNanos()) {
             doubtful = false;
             List<BatchEntry> gone = inside();
             Arrays.fill(slots, null);

@@ -1,6 +1,7 @@
 package io.gds4j.libcufile.batch;
 
 import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -74,7 +75,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             Cuda cuda,
             Executor threads,
             int capacity) {
-        this.inside = new BatchSlots(openLibrary, cuda, capacity);
+        this.inside = new BatchSlots(openLibrary, cuda, capacity, System::nanoTime);
         this.slabs = openLibrary.slabs();
         this.transfers = transfers;
         this.statistics = statistics;
@@ -170,7 +171,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             long moved = transfers.run(
                     Thread.currentThread(),
                     entry.file(),
-                    request.write(),
+                    Operation.of(request.write()),
                     request.memory(),
                     entry.size() - entry.done(),
                     request.fileOffset() + entry.done(),
@@ -362,7 +363,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             finish(entry, status, moved);
             return;
         }
-        entry.file().countMoved(entry.request().write(), moved);
+        entry.file().countMoved(Operation.of(entry.request().write()), moved);
         entry.file().report(entry.request(), entry.done(), moved);
         if (moved < entry.size()) {
             // The library ends an entry early that does not fit into a slab.

@@ -58,7 +58,7 @@ public final class SessionBatches {
         boolean succeeded = false;
         try {
             LibraryPreconditions.batchCapacity(capacity, openLibrary.settings().get(CuFileKeys.IO_BATCHSIZE));
-            LibraryBatch batch = add(new LibraryBatch(openLibrary, transfers, statistics, cuda, threads, capacity));
+            LibraryBatch batch = made(capacity);
             succeeded = true;
             return batch;
         } finally {
@@ -66,15 +66,13 @@ public final class SessionBatches {
         }
     }
 
-    private LibraryBatch add(LibraryBatch batch) {
-        synchronized (this) {
-            if (!closed) {
-                batches.add(batch);
-                return batch;
-            }
+    private synchronized LibraryBatch made(int capacity) {
+        if (closed) {
+            throw OpenLibrary.closed(SET_UP);
         }
-        batch.destroy();
-        throw OpenLibrary.closed(SET_UP);
+        LibraryBatch batch = new LibraryBatch(openLibrary, transfers, statistics, cuda, threads, capacity);
+        batches.add(batch);
+        return batch;
     }
 
     public void submit(BackendBatch batch, List<BatchRequest> requests, int flags) {

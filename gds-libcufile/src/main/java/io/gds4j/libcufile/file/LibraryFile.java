@@ -1,5 +1,6 @@
 package io.gds4j.libcufile.file;
 
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -92,9 +93,9 @@ public final class LibraryFile implements BackendFile {
     }
 
     /** Counts bytes that a transfer has moved. */
-    public void countMoved(boolean write, long bytes) {
+    public void countMoved(Operation operation, long bytes) {
         moved.add(bytes);
-        if (write) {
+        if (operation.isWrite()) {
             written.add(bytes);
         }
     }

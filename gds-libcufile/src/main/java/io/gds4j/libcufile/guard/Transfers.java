@@ -1,6 +1,7 @@
 package io.gds4j.libcufile.guard;
 
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -78,7 +79,7 @@ public final class Transfers {
     public long run(
             Thread caller,
             LibraryFile file,
-            boolean write,
+            Operation operation,
             MemoryRange base,
             long size,
             long fileOffset,
@@ -88,7 +89,7 @@ public final class Transfers {
         try {
             Registrations.Registration registration = enterRegistration(base.address());
             try {
-                return pieces(caller, registration, file, write, base, size, fileOffset, bufferOffset);
+                return pieces(caller, registration, file, operation, base, size, fileOffset, bufferOffset);
             } finally {
                 if (registration != null) {
                     registration.exit();
@@ -106,10 +107,10 @@ public final class Transfers {
      * other memory.
      */
     public long runOwn(
-            MemoryRange own, LibraryFile file, boolean write, long size, long fileOffset, long bufferOffset) {
+            MemoryRange own, LibraryFile file, Operation operation, long size, long fileOffset, long bufferOffset) {
         boolean pushed = CurrentContext.push(cuda, contextOf(own));
         try {
-            return pieces(Thread.currentThread(), null, file, write, own, size, fileOffset, bufferOffset);
+            return pieces(Thread.currentThread(), null, file, operation, own, size, fileOffset, bufferOffset);
         } finally {
             if (pushed) {
                 CurrentContext.pop(cuda);
@@ -129,7 +130,7 @@ public final class Transfers {
                     Thread.currentThread(),
                     registration,
                     file,
-                    request.write(),
+                    Operation.of(request.write()),
                     request.memory(),
                     request.size(),
                     request.fileOffset(),
@@ -175,19 +176,19 @@ public final class Transfers {
             Thread caller,
             Registrations.@Nullable Registration registration,
             LibraryFile file,
-            boolean write,
+            Operation operation,
             MemoryRange base,
             long size,
             long fileOffset,
             long bufferOffset) {
-        boolean writesBehind = !write && (file.isDirect() || isKnownToCuda(base.kind()));
+        boolean writesBehind = !operation.isWrite() && (file.isDirect() || isKnownToCuda(base.kind()));
         boolean throughSlabs = file.servedBy() == IoPath.LIBCUFILE_POSIX && !base.kind().isHost();
         boolean alignsAddress = file.isDirect() && base.kind().isHost();
         long done = 0;
         while (done < size) {
             if (caller.isInterrupted()) {
-                file.countMoved(write, done);
-                throw failure(CuFileException.builder(function(write)), file, fileOffset, size, done)
+                file.countMoved(operation, done);
+                throw failure(CuFileException.builder(operation.function()), file, fileOffset, size, done)
                         .error(CuFileError.IO_ERROR)
                         .detail("interrupted")
                         .buildInterrupted();
@@ -207,22 +208,18 @@ public final class Transfers {
             }
             long moved = piece == 0
                     ? 0
-                    : call(registration, file, write, base, piece, fileOffset + done, bufferOffset + done);
+                    : call(registration, file, operation, base, piece, fileOffset + done, bufferOffset + done);
             if (moved <= 0) {
-                if (moved == 0 && !write) {
+                if (moved == 0 && !operation.isWrite()) {
                     break;
                 }
-                file.countMoved(write, done);
-                throw failure(reason(write, moved), file, fileOffset, size, done).build();
+                file.countMoved(operation, done);
+                throw failure(reason(operation, moved), file, fileOffset, size, done).build();
             }
             done += moved;
         }
-        file.countMoved(write, done);
+        file.countMoved(operation, done);
         return done;
-    }
-
-    private static String function(boolean write) {
-        return write ? "cuFileWrite" : "cuFileRead";
     }
 
     /** Returns whether CUDA knows memory: to the library it then is a GPU's, even if it is pinned memory of the host. */
@@ -230,10 +227,10 @@ public final class Transfers {
         return kind != MemoryKind.HOST && kind != MemoryKind.HOST_HUGEPAGE;
     }
 
-    private static CuFileException.Builder reason(boolean write, long moved) {
+    private static CuFileException.Builder reason(Operation operation, long moved) {
         return moved < 0
-                ? CuFileResults.failure(function(write), moved)
-                : CuFileException.builder(function(write))
+                ? CuFileResults.failure(operation.function(), moved)
+                : CuFileException.builder(operation.function())
                         .error(CuFileError.IO_ERROR)
                         .detail("libcufile wrote nothing and named no error");
     }
@@ -280,7 +277,7 @@ public final class Transfers {
     private long call(
             Registrations.@Nullable Registration registration,
             LibraryFile file,
-            boolean write,
+            Operation operation,
             MemoryRange base,
             long piece,
             long fileOffset,
@@ -303,20 +300,20 @@ public final class Transfers {
             // Without a segment the caller vouches for the address. A segment that is confined to a virtual thread is
             // safe, too: that thread waits for this one.
             long address = base.address() + shift;
-            return write
+            return operation.isWrite()
                     ? library.write(file.handle(), address, size, fileOffset, offset)
                     : library.read(file.handle(), address, size, fileOffset, offset);
         }
         try {
             MemorySegment shifted = shift == 0 ? segment : segment.asSlice(shift);
-            return write
+            return operation.isWrite()
                     ? library.write(file.handle(), shifted, size, fileOffset, offset)
                     : library.read(file.handle(), shifted, size, fileOffset, offset);
         } catch (IllegalStateException closed) {
             if (segment.scope().isAlive()) {
                 throw closed; // a defect
             }
-            throw CuFileException.builder(function(write))
+            throw CuFileException.builder(operation.function())
                     .error(CuFileError.CUDA_POINTER_INVALID)
                     .path(file.path())
                     .detail("the segment's arena is closed")

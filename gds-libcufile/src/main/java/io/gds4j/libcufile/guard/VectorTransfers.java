@@ -1,5 +1,6 @@
 package io.gds4j.libcufile.guard;
 
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -44,7 +45,7 @@ public final class VectorTransfers {
      * @param caller an interrupt of this thread ends the transfer
      * @return bytes moved; fewer than the ranges hold only at the end of the file
      */
-    public long run(Thread caller, LibraryFile file, boolean write, List<MemoryRange> given, long fileOffset,
+    public long run(Thread caller, LibraryFile file, Operation operation, List<MemoryRange> given, long fileOffset,
             int flags) {
         // The library aborts the process at a range of 0 bytes.
         List<MemoryRange> ranges = given.stream().filter(range -> range.length() > 0).toList();
@@ -52,12 +53,12 @@ public final class VectorTransfers {
         long done = 0;
         int next = 0;
         while (next < ranges.size()) {
-            List<MemoryRange> group = together(file, write, ranges.subList(next, ranges.size()), fileOffset + done);
+            List<MemoryRange> group = together(file, operation, ranges.subList(next, ranges.size()), fileOffset + done);
             long moved = 0;
             if (group.isEmpty()) {
                 group = ranges.subList(next, next + 1);
             } else {
-                moved = call(file, write, group, fileOffset, done, total, flags);
+                moved = call(file, operation, group, fileOffset, done, total, flags);
             }
             long wanted = total(group);
             long start = 0;
@@ -65,7 +66,7 @@ public final class VectorTransfers {
                 long end = start + range.length();
                 if (moved < end) {
                     long left = end - moved;
-                    long more = single(caller, file, write, range, moved - start, fileOffset, done + moved, total);
+                    long more = single(caller, file, operation, range, moved - start, fileOffset, done + moved, total);
                     moved += more;
                     if (more < left) {
                         break;
@@ -111,12 +112,13 @@ public final class VectorTransfers {
     }
 
     /** Returns the first ranges, which the library may get in one call. */
-    private List<MemoryRange> together(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset) {
+    private List<MemoryRange> together(LibraryFile file, Operation operation, List<MemoryRange> ranges,
+            long fileOffset) {
         if (!serves(file)) {
             return List.of();
         }
         long context = transfers.contextOf(ranges.getFirst());
-        long end = write ? Long.MAX_VALUE : file.end();
+        long end = operation.isWrite() ? Long.MAX_VALUE : file.end();
         long at = fileOffset;
         int count = 0;
         for (MemoryRange range : ranges) {
@@ -133,7 +135,7 @@ public final class VectorTransfers {
 
     /** @param done bytes of the whole vector that were moved before */
     private long call(
-            LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, long done, long whole,
+            LibraryFile file, Operation operation, List<MemoryRange> ranges, long fileOffset, long done, long whole,
             int flags) {
         long size = total(ranges);
         try (Arena arena = Arena.ofConfined()) {
@@ -144,30 +146,26 @@ public final class VectorTransfers {
             long moved = CurrentContext.with(
                     cuda,
                     transfers.contextOf(ranges.getFirst()),
-                    () -> write
+                    () -> operation.isWrite()
                             ? library.writev(file.handle(), vector, ranges.size(), size, fileOffset + done, flags)
                             : library.readv(file.handle(), vector, ranges.size(), size, fileOffset + done, flags));
             if (moved < 0) {
-                throw CuFileResults.failure(function(write), moved)
+                throw CuFileResults.failure(operation.function(), moved)
                         .path(file.path())
                         .range(fileOffset, whole)
                         .transferred(done)
                         .build();
             }
-            file.countMoved(write, moved);
+            file.countMoved(operation, moved);
             return moved;
         }
-    }
-
-    private static String function(boolean write) {
-        return write ? "cuFileWritev" : "cuFileReadv";
     }
 
     /** Moves the rest of one range; its failure becomes that of the whole vector. */
     private long single(
             Thread caller,
             LibraryFile file,
-            boolean write,
+            Operation operation,
             MemoryRange range,
             long offset,
             long fileOffset,
@@ -175,9 +173,9 @@ public final class VectorTransfers {
             long total) {
         try {
             return transfers.run(
-                    caller, file, write, range, range.length() - offset, fileOffset + done, offset);
+                    caller, file, operation.single(), range, range.length() - offset, fileOffset + done, offset);
         } catch (CuFileException e) {
-            CuFileException.Builder whole = CuFileException.builder(function(write))
+            CuFileException.Builder whole = CuFileException.builder(operation.function())
                     .error(e.error())
                     .path(file.path())
                     .range(fileOffset, total)

@@ -215,16 +215,17 @@ public final class LibraryProcess {
     }
 
     private static void stage(CuFileLibrary library, ConfigKey<?> key, Object value) {
-        CuFileParameter parameter = key.parameter().orElseThrow();
+        CuFileParameter<?> parameter = key.parameter().orElseThrow();
         if (!LibraryTrait.hasParameter(library.version(), parameter)) {
             return;
         }
         switch (parameter) {
             case SizeParameter size -> library.setParameterSizeT(size.index(), (Long) value);
             case BoolParameter bool -> library.setParameterBool(bool.index(), (Boolean) value);
-            case StringParameter.LOGGING_LEVEL -> library.setParameterString(parameter.index(), (String) value);
-            // The library has already opened its log.
             case StringParameter text -> {
+                if (text == StringParameter.LOGGING_LEVEL) { // the library has already opened its log
+                    library.setParameterString(text.index(), (String) value);
+                }
             }
         }
     }

@@ -6,8 +6,8 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.ffi.cufile.CuFileVersion;
 
 /**
- * What differs between versions of libcufile and shows by no symbol: the one place with version numbers. docs/libcufile.md lists
- * the faults and versions.
+ * What differs between versions of libcufile and shows by no symbol: the one place with version numbers. docs/notes/libcufile.md
+ * lists the faults and versions.
  */
 public enum LibraryTrait {
     /** {@code profile.nvtx} is a parameter: reading it answers INVALID_VALUE later. */
@@ -31,13 +31,13 @@ public enum LibraryTrait {
     }
 
     /** Returns whether a version has a parameter. gds4j keeps the values of the others itself. */
-    public static boolean hasParameter(CuFileVersion version, CuFileParameter parameter) {
-        return switch (parameter) {
-            case BoolParameter.PROFILE_NVTX -> NVTX_PARAMETER.isOf(version);
-            case BoolParameter.PROPERTIES_POSIX_IO_MODE, BoolParameter.GDS_FALLBACK_IO,
-                    StringParameter.RDMA_TRANSPORT ->
-                MODE_PARAMETERS.isOf(version);
-            default -> true;
-        };
+    public static boolean hasParameter(CuFileVersion version, CuFileParameter<?> parameter) {
+        if (parameter == BoolParameter.PROFILE_NVTX) {
+            return NVTX_PARAMETER.isOf(version);
+        }
+        boolean isMode =
+                parameter == BoolParameter.PROPERTIES_POSIX_IO_MODE || parameter == BoolParameter.GDS_FALLBACK_IO
+                        || parameter == StringParameter.RDMA_TRANSPORT;
+        return !isMode || MODE_PARAMETERS.isOf(version);
     }
 }

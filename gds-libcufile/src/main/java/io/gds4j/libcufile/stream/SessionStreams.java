@@ -2,6 +2,7 @@ package io.gds4j.libcufile.stream;
 
 import io.gds4j.HostStream;
 import io.gds4j.engine.staging.PreparedGpu;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
@@ -27,9 +28,6 @@ import java.util.Optional;
  * cuFile's promises hold, and host streams work, too.
  */
 public final class SessionStreams {
-    private static final String READ = "cuFileReadAsync";
-    private static final String WRITE = "cuFileWriteAsync";
-
     private final CudaContexts contexts;
     private final Transfers transfers;
     private final Registrations registrations;
@@ -68,7 +66,7 @@ public final class SessionStreams {
     private record Mover(StagedTransfers staged) implements StreamMover {
         @Override
         public long move(BatchRequest request) {
-            return staged.move((LibraryFile) request.file(), request, SessionStreams.function(request.write()));
+            return staged.move((LibraryFile) request.file(), request);
         }
 
         @Override
@@ -83,7 +81,7 @@ public final class SessionStreams {
     }
 
     /** An operation of this session. It enters its file when it begins and exits it when it ends. */
-    private record Operation(LibraryFile file, String function, boolean direct) implements StreamTransfer {
+    private record Queued(LibraryFile file, String function, boolean direct) implements StreamTransfer {
         @Override
         public void begin() {
             if (!file.enter()) {
@@ -113,10 +111,6 @@ public final class SessionStreams {
         }
     }
 
-    public static String function(boolean write) {
-        return write ? WRITE : READ;
-    }
-
     public void register(long stream, int flags) {
         streams.register(stream, flags);
     }
@@ -131,23 +125,23 @@ public final class SessionStreams {
      *
      * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then
      */
-    public void submit(LibraryFile file, boolean write, StreamRequest request) {
-        String function = function(write);
+    public void submit(LibraryFile file, Operation operation, StreamRequest request) {
+        String function = operation.function();
         streams.checkSupported(function, request);
         boolean scattered = !request.copies().isEmpty();
         boolean isHostStream = HostStream.find(request.stream()).isPresent();
-        Operation operation = new Operation(file, function, !scattered && mayGoDirectly(file, request.memory()));
+        Queued queued = new Queued(file, function, !scattered && mayGoDirectly(file, request.memory()));
         for (MemoryRange memory : request.memories()) {
             if (memory.kind() == MemoryKind.CUDA_MANAGED || scattered && memory.kind().isHost()) {
                 staged.prepare(CurrentContext.NONE);
             } else if (!memory.kind().isHost()) {
                 long context = transfers.contextOf(memory);
-                if (scattered || isHostStream || !operation.isStaged(memory) || !isOf(context, request.stream())) {
+                if (scattered || isHostStream || !queued.isStaged(memory) || !isOf(context, request.stream())) {
                     staged.prepare(context);
                 }
             }
         }
-        streams.submit(function, request, write, operation);
+        streams.submit(function, request, operation.isWrite(), queued);
     }
 
     /** True if the stream belongs to this context. The special streams belong to any. */

@@ -3,6 +3,7 @@ package io.gds4j.libcufile.stream;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.CopyLane;
+import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RequestParts;
 import io.gds4j.engine.stream.StreamTransfer;
@@ -82,9 +83,8 @@ final class StagedTransfers {
         return done;
     }
 
-    /** Moves the bytes of an operation, with the arguments that its cells held. The caller has entered the file. */
-    long move(LibraryFile file, BatchRequest request, String function) {
-        check(file, request, function);
+    /** Moves the bytes of an operation, with the checked arguments that its cells held. The caller has entered the file. */
+    long move(LibraryFile file, BatchRequest request) {
         MemoryRange memory = request.memory();
         if (request.size() == 0) {
             return 0;
@@ -179,7 +179,7 @@ final class StagedTransfers {
                 MemoryRange room = slab.half(half);
                 long piece = Math.min(request.size() - done, room.length());
                 long moved = runOwn(room, 0, file, request, done, piece);
-                if (moved > 0 && lane == null) {
+                if (lane == null) {
                     copy(address(request, done), room.address(), moved);
                 } else if (moved > 0) {
                     check("cuMemcpyHtoDAsync", lane.copyToGpu(half, address(request, done), room.address(), moved));
@@ -215,7 +215,8 @@ final class StagedTransfers {
 
     /** Moves a piece of a request between the file and memory of gds4j, and reports it. */
     private long runOwn(MemoryRange own, long offset, LibraryFile file, BatchRequest request, long start, long bytes) {
-        long moved = transfers.runOwn(own, file, request.write(), bytes, request.fileOffset() + start, offset);
+        long moved =
+                transfers.runOwn(own, file, Operation.of(request.write()), bytes, request.fileOffset() + start, offset);
         file.report(request, start, moved);
         return moved;
     }

@@ -116,6 +116,5 @@ final class StagingPool {
         all.forEach(StagingSlab::close);
         contexts.in(contexts.primary(0), () -> contexts.cuda().memFreeHost(memory));
         all.clear();
-        idle.clear();
     }
 }

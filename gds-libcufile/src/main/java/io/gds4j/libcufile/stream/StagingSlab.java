@@ -55,6 +55,5 @@ final class StagingSlab {
 
     void close() {
         lanes.values().forEach(CopyLane::close);
-        lanes.clear();
     }
 }

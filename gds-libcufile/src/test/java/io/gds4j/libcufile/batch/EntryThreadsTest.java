@@ -15,10 +15,17 @@ class EntryThreadsTest {
 
     private final Deque<Runnable> started = new ArrayDeque<>();
     private final List<Integer> served = new ArrayList<>();
-    private final EntryThreads<Integer> threads = new EntryThreads<>(this::start, served::add);
+    private final EntryThreads<Integer> threads = new EntryThreads<>(this::start, this::serve);
     private int startable = Integer.MAX_VALUE;
+    private int attempts;
+
+    private void serve(Integer entry) {
+        served.add(entry);
+        assertThat(served).doesNotHaveDuplicates();
+    }
 
     private void start(Runnable task) {
+        attempts++;
         if (startable == 0) {
             throw new OutOfMemoryError("unable to create native thread");
         }
@@ -61,6 +68,7 @@ class EntryThreadsTest {
         startable = 2;
         assertThat(threads.add(entries(0, 20))).isEmpty();
         assertThat(started).hasSize(2);
+        assertThat(attempts).as("a system without threads is not asked again").isEqualTo(3);
         started.forEach(Runnable::run);
         assertThat(served).hasSize(20);
     }

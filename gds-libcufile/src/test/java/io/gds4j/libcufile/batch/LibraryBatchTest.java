@@ -35,7 +35,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class LibraryBatchTest extends SessionRig {
     private static final int PAGE = 4096;
-    private static final Optional<Duration> SOON = Optional.of(Duration.ofMinutes(1));
+    private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
     private static final int SLABS_OF_A_MEBIBYTE = 64;
 
@@ -77,7 +77,7 @@ class LibraryBatchTest extends SessionRig {
         assertThat(bytes(memory, PAGE, 8192)).isEqualTo(expected(65536, 8192));
         assertThat(backend.batchIoGetStatus(batch, 0, 8, AT_ONCE)).isEmpty();
         assertThat(backend.batchIoGetStatus(batch, 5, 8, SOON)).as("nothing is outstanding").isEmpty();
-        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.NVFS, 3L * PAGE));
+        assertThat(backend.controls().engineStatistics().bytesByPath()).isEqualTo(Map.of(IoPath.NVFS, 3L * PAGE));
     }
 
     @Test
@@ -322,7 +322,7 @@ class LibraryBatchTest extends SessionRig {
                         new BatchEvent(PAGE, BatchStatus.COMPLETE, 8192),
                         new BatchEvent(0, BatchStatus.COMPLETE, PAGE));
         assertThat(bytes(memory, 0, 8192)).isEqualTo(expected(PAGE, 8192));
-        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.NVFS, 3L * PAGE));
+        assertThat(backend.controls().engineStatistics().bytesByPath()).isEqualTo(Map.of(IoPath.NVFS, 3L * PAGE));
     }
 
     @Test

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * them, because its threads go on with such an entry after its event was taken.
  */
 class SingleEntryTest extends SessionRig {
-    private static final Optional<Duration> SOON = Optional.of(Duration.ofMinutes(1));
+    private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
     private static final int THREADS = 8;
 
@@ -80,7 +80,8 @@ class SingleEntryTest extends SessionRig {
         assertThat(bytes(memory, 0, 128 * 64)).isEqualTo(expected(0, 128 * 64));
         assertThat(backend.batchIoGetStatus(batch, 0, 8, AT_ONCE)).isEmpty();
         assertThat(backend.batchIoGetStatus(batch, 5, 8, SOON)).as("nothing is outstanding").isEmpty();
-        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 128 * 64L));
+        assertThat(backend.controls().engineStatistics().bytesByPath())
+                .isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 128 * 64L));
     }
 
     @Test

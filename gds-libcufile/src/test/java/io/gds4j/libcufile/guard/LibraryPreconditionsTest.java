@@ -113,17 +113,23 @@ class LibraryPreconditionsTest extends SessionRig {
                         (t, b) -> b.writev(t.file, List.of(t.gpu), Long.MAX_VALUE - LENGTH + 1, 0)),
                 new Case(INVALID_FILE_OPEN_FLAG, "vector against the access mode",
                         (t, b) -> b.writev(t.readOnly, List.of(t.gpu), 0, 0)),
-                new Case(INVALID_VALUE, "no P2P flag", (t, b) -> b.driverSetP2pFlags(TargetType.values()[0], 0)),
-                new Case(INVALID_VALUE, "unknown P2P flag", (t, b) -> b.driverSetP2pFlags(TargetType.values()[0], 32)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "poll threshold 0", (t, b) -> b.driverSetPollMode(true, 0)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "poll threshold 5", (t, b) -> b.driverSetPollMode(true, 5)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "direct I/O 0", (t, b) -> b.driverSetMaxDirectIoSize(0)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "direct I/O 65", (t, b) -> b.driverSetMaxDirectIoSize(65)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "direct I/O 16448", (t, b) -> b.driverSetMaxDirectIoSize(16448)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "cache -4", (t, b) -> b.driverSetMaxCacheSize(-4)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "cache 3", (t, b) -> b.driverSetMaxCacheSize(3)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "pinned 60", (t, b) -> b.driverSetMaxPinnedMemSize(60)),
-                new Case(DRIVER_UNSUPPORTED_LIMIT, "pinned 66", (t, b) -> b.driverSetMaxPinnedMemSize(66)));
+                new Case(INVALID_VALUE, "no P2P flag",
+                        (t, b) -> b.controls().driverSetP2pFlags(TargetType.values()[0], 0)),
+                new Case(INVALID_VALUE, "unknown P2P flag",
+                        (t, b) -> b.controls().driverSetP2pFlags(TargetType.values()[0], 32)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "poll threshold 0",
+                        (t, b) -> b.controls().driverSetPollMode(true, 0)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "poll threshold 5",
+                        (t, b) -> b.controls().driverSetPollMode(true, 5)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "direct I/O 0", (t, b) -> b.controls().driverSetMaxDirectIoSize(0)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "direct I/O 65",
+                        (t, b) -> b.controls().driverSetMaxDirectIoSize(65)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "direct I/O 16448",
+                        (t, b) -> b.controls().driverSetMaxDirectIoSize(16448)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "cache -4", (t, b) -> b.controls().driverSetMaxCacheSize(-4)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "cache 3", (t, b) -> b.controls().driverSetMaxCacheSize(3)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "pinned 60", (t, b) -> b.controls().driverSetMaxPinnedMemSize(60)),
+                new Case(DRIVER_UNSUPPORTED_LIMIT, "pinned 66", (t, b) -> b.controls().driverSetMaxPinnedMemSize(66)));
     }
 
     @ParameterizedTest(name = "{0}")
@@ -150,12 +156,12 @@ class LibraryPreconditionsTest extends SessionRig {
                 accepted("capacity 1", (t, b) -> b.batchIoSetUp(1)),
                 accepted("capacity io_batchsize", (t, b) -> b.batchIoSetUp(128)),
                 accepted("empty vector", (t, b) -> b.readv(t.file, List.of(), 0, 0)),
-                accepted("P2P flag 1", (t, b) -> b.driverSetP2pFlags(TargetType.values()[0], 1)),
-                accepted("poll threshold 4", (t, b) -> b.driverSetPollMode(true, 4)),
-                accepted("direct I/O 64", (t, b) -> b.driverSetMaxDirectIoSize(64)),
-                accepted("direct I/O 16384", (t, b) -> b.driverSetMaxDirectIoSize(16384)),
-                accepted("cache 0", (t, b) -> b.driverSetMaxCacheSize(0)),
-                accepted("pinned 64", (t, b) -> b.driverSetMaxPinnedMemSize(64)));
+                accepted("P2P flag 1", (t, b) -> b.controls().driverSetP2pFlags(TargetType.values()[0], 1)),
+                accepted("poll threshold 4", (t, b) -> b.controls().driverSetPollMode(true, 4)),
+                accepted("direct I/O 64", (t, b) -> b.controls().driverSetMaxDirectIoSize(64)),
+                accepted("direct I/O 16384", (t, b) -> b.controls().driverSetMaxDirectIoSize(16384)),
+                accepted("cache 0", (t, b) -> b.controls().driverSetMaxCacheSize(0)),
+                accepted("pinned 64", (t, b) -> b.controls().driverSetMaxPinnedMemSize(64)));
     }
 
     @ParameterizedTest(name = "{0}")

@@ -49,7 +49,8 @@ class TransfersTest extends SessionRig {
         assertThat(backend.write(file, memory.range(), 100, 0, 77)).isEqualTo(100);
         assertThat(backend.read(file, memory.range(), 100, 0, 0)).isEqualTo(100);
         assertThat(bytes(memory, 0, 100)).isEqualTo(expected(1000, 100));
-        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 50_200L));
+        assertThat(backend.controls().engineStatistics().bytesByPath())
+                .isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 50_200L));
     }
 
     @Test
@@ -119,7 +120,8 @@ class TransfersTest extends SessionRig {
         assertThat(failure.fileOffset()).hasValue(7);
         assertThat(failure.size()).hasValue(4096);
         assertThat(failure.bytesTransferred()).isEqualTo(1000);
-        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 1000L));
+        assertThat(backend.controls().engineStatistics().bytesByPath())
+                .isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 1000L));
     }
 
     @Test
@@ -249,8 +251,8 @@ class TransfersTest extends SessionRig {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536 * 4);
         AtomicInteger calls = new AtomicInteger();
         fake.transfers().during(calls::incrementAndGet);
-        backend.driverSetMaxDirectIoSize(64);
-        assertThat(backend.driverGetProperties().maxDirectIoSizeKb()).isEqualTo(64);
+        backend.controls().driverSetMaxDirectIoSize(64);
+        assertThat(backend.controls().driverGetProperties().maxDirectIoSizeKb()).isEqualTo(64);
         assertThat(backend.read(file, memory.range(), 65536 * 4, 0, 0)).isEqualTo(65536 * 4);
         assertThat(calls.get()).isEqualTo(4);
         assertThat(bytes(memory, 0, 65536 * 4)).isEqualTo(expected(0, 65536 * 4));

@@ -78,7 +78,7 @@ class LibraryProcessTest extends SessionRig {
 
         backend.driverClose();
         other.driverOpen();
-        assertThat(other.getParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(64);
+        assertThat(other.controls().getParameter(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(64);
         other.driverClose();
     }
 
@@ -87,7 +87,7 @@ class LibraryProcessTest extends SessionRig {
         backend.driverClose();
         CuFileBackend direct = machine.backend(CuFileConfig.defaults(), true);
         direct.driverOpen();
-        assertThat(direct.getParameterBool(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE)).isFalse();
+        assertThat(direct.controls().getParameter(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE)).isFalse();
         assertThat(fake.driver().json()).contains("\"allow_compat_mode\": false");
         direct.driverClose();
     }
@@ -96,7 +96,7 @@ class LibraryProcessTest extends SessionRig {
     void laterOpensStageSettingsAgain() {
         assertThat(fake.callsOf("cuFileSetParameterSizeT")).isEmpty();
         backend.driverClose();
-        backend.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 7);
+        backend.controls().setParameter(SizeParameter.EXECUTION_MAX_IO_THREADS, 7L);
         backend.driverOpen();
         assertThat(fake.callsOf("cuFileSetParameterSizeT"))
                 .hasSize(SizeParameter.values().length)
@@ -104,38 +104,38 @@ class LibraryProcessTest extends SessionRig {
         assertThat(fake.callsOf("cuFileSetParameterBool"))
                 .as("those that 1.15 has")
                 .hasSize(BoolParameter.STREAM_MEMOPS_BYPASS.index() + 1);
-        assertThat(backend.getParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS)).isEqualTo(7);
+        assertThat(backend.controls().getParameter(SizeParameter.EXECUTION_MAX_IO_THREADS)).isEqualTo(7);
     }
 
     /** Version 1.15 would answer the open with EINVAL, and 1.17 allows 128. */
     @Test
     void moreThreadsThanTheVersionAllowsAreRefused() {
         backend.driverClose();
-        backend.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 33);
+        backend.controls().setParameter(SizeParameter.EXECUTION_MAX_IO_THREADS, 33L);
         CuFileException failure = failure(backend::driverOpen);
         assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_INVALID_PROPS);
         assertThat(failure).hasMessageContaining("execution.max_io_threads is 33").hasMessageContaining("0 to 32");
-        backend.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 32);
+        backend.controls().setParameter(SizeParameter.EXECUTION_MAX_IO_THREADS, 32L);
         backend.driverOpen();
         CuFileBackend later = new FakeMachine(true).backend();
-        later.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 128);
+        later.controls().setParameter(SizeParameter.EXECUTION_MAX_IO_THREADS, 128L);
         later.driverOpen();
-        assertThat(later.getParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS)).isEqualTo(128);
+        assertThat(later.controls().getParameter(SizeParameter.EXECUTION_MAX_IO_THREADS)).isEqualTo(128);
         later.driverClose();
     }
 
     @Test
     void parameterOfALaterVersionIsRefusedAndOneThatIsGoneIsKept() {
         backend.driverClose();
-        CuFileException failure = failure(() -> backend.setParameterBool(BoolParameter.GDS_FALLBACK_IO, true));
+        CuFileException failure = failure(() -> backend.controls().setParameter(BoolParameter.GDS_FALLBACK_IO, true));
         assertThat(failure.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
         assertThat(failure).hasMessageContaining("needs cuFile 1.19");
         CuFileBackend later = new FakeMachine(true).backend();
-        later.setParameterBool(BoolParameter.GDS_FALLBACK_IO, true);
-        later.setParameterBool(BoolParameter.PROFILE_NVTX, true);
+        later.controls().setParameter(BoolParameter.GDS_FALLBACK_IO, true);
+        later.controls().setParameter(BoolParameter.PROFILE_NVTX, true);
         later.driverOpen();
-        assertThat(later.getParameterBool(BoolParameter.GDS_FALLBACK_IO)).isTrue();
-        assertThat(later.getParameterBool(BoolParameter.PROFILE_NVTX)).isTrue();
+        assertThat(later.controls().getParameter(BoolParameter.GDS_FALLBACK_IO)).isTrue();
+        assertThat(later.controls().getParameter(BoolParameter.PROFILE_NVTX)).isTrue();
         later.driverClose();
         backend.driverOpen();
     }
@@ -148,7 +148,7 @@ class LibraryProcessTest extends SessionRig {
         later.driverOpen();
         later.driverClose();
         assertThat(newer.fake.callsOf("cuFileSetParameterGpuBounceBufferSlabArray")).isEmpty();
-        later.setParameterGpuBounceBufferSlabArray(new SlabArray(List.of(1024L, 8192L), List.of(4L, 2L)));
+        later.controls().setParameterGpuBounceBufferSlabArray(new SlabArray(List.of(1024L, 8192L), List.of(4L, 2L)));
         later.driverOpen();
         assertThat(newer.fake.callsOf("cuFileSetParameterGpuBounceBufferSlabArray"))
                 .containsExactly("cuFileSetParameterGpuBounceBufferSlabArray(2)");
@@ -164,7 +164,7 @@ class LibraryProcessTest extends SessionRig {
             later.driverOpen();
             later.driverClose();
         }
-        assertThat(later.getVersion()).isEqualTo(1250);
+        assertThat(later.controls().getVersion()).isEqualTo(1250);
         assertThat(logged.lines()).singleElement().asString()
                 .contains("is cuFile 1.25; gds4j knows versions up to 1.20");
         assertThat(newer.fake.violations()).isEmpty();
@@ -284,19 +284,19 @@ class LibraryProcessTest extends SessionRig {
     @Test
     void parametersOfAClosedDriverAreThoseOfTheNextOpen() {
         backend.driverClose();
-        assertThat(backend.getParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(128);
-        backend.setParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE, 5);
-        assertThat(backend.getParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(5);
+        assertThat(backend.controls().getParameter(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(128);
+        backend.controls().setParameter(SizeParameter.PROPERTIES_IO_BATCHSIZE, 5L);
+        assertThat(backend.controls().getParameter(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(5);
         expect(
                 CuFileError.INVALID_VALUE,
-                () -> backend.setParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE, 257));
+                () -> backend.controls().setParameter(SizeParameter.PROPERTIES_IO_BATCHSIZE, 257L));
         assertThat(fake.callsOf("cuFileSetParameterSizeT")).isEmpty();
     }
 
     @Test
     void versionIsKnownWithoutOpening() {
         backend.driverClose();
-        assertThat(machine.backend().getVersion()).isEqualTo(1150);
+        assertThat(machine.backend().controls().getVersion()).isEqualTo(1150);
         assertThat(fake.driver().users()).isZero();
     }
 
@@ -322,23 +322,23 @@ class LibraryProcessTest extends SessionRig {
     void limitsAreSetByOneThreadAtATime() {
         Gate gate = new Gate();
         fake.driver().onLimit(gate::pass);
-        Thread first = Thread.ofPlatform().start(() -> backend.driverSetMaxCacheSize(4096));
+        Thread first = Thread.ofPlatform().start(() -> backend.controls().driverSetMaxCacheSize(4096));
         gate.awaitArrival();
-        Thread second = Thread.ofPlatform().start(() -> backend.driverSetMaxCacheSize(8192));
+        Thread second = Thread.ofPlatform().start(() -> backend.controls().driverSetMaxCacheSize(8192));
         awaitState(second, Thread.State.BLOCKED);
         gate.open();
         join(first);
         join(second);
         assertThat(fake.callsOf("cuFileDriverSetMaxCacheSize")).hasSize(2);
-        assertThat(backend.driverGetProperties().maxDeviceCacheSizeKb()).isEqualTo(8192);
+        assertThat(backend.controls().driverGetProperties().maxDeviceCacheSizeKb()).isEqualTo(8192);
     }
 
     @Test
     void unsafeLimitsAreReportedButNotPassedOn() {
-        backend.driverSetPollMode(true, 8);
-        backend.driverSetMaxDirectIoSize(128);
-        backend.driverSetMaxPinnedMemSize(64);
-        DriverProperties properties = backend.driverGetProperties();
+        backend.controls().driverSetPollMode(true, 8);
+        backend.controls().driverSetMaxDirectIoSize(128);
+        backend.controls().driverSetMaxPinnedMemSize(64);
+        DriverProperties properties = backend.controls().driverGetProperties();
         assertThat(properties.driverControlFlags() & 1).isEqualTo(1);
         assertThat(properties.pollThresholdKb()).isEqualTo(8);
         assertThat(properties.maxDirectIoSizeKb()).isEqualTo(128);
@@ -377,7 +377,7 @@ class LibraryProcessTest extends SessionRig {
         expect(CuFileError.DRIVER_CLOSING, () -> direct.handleRegister(source(path)));
         expect(CuFileError.DRIVER_CLOSING, () -> direct.read(file, memory.range(), 1, 0, 0));
         expect(CuFileError.DRIVER_CLOSING, () -> direct.bufRegisterNow(allocate(MemoryKind.CUDA_DEVICE, 1).range(), 0));
-        expect(CuFileError.DRIVER_CLOSING, () -> direct.getBarSizeInKb(0));
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.controls().getBarSizeInKb(0));
         expect(CuFileError.DRIVER_CLOSING, () -> machine.backend().driverOpen());
         direct.handleDeregister(second);
         int descriptor = second.ownDescriptor().orElseThrow();

@@ -1,28 +1,36 @@
 package io.gds4j.libcufile.stream;
 
+import static io.gds4j.engine.statistics.Operation.STREAM_READ;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.HostStream;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.libcufile.FakeMachine;
+import io.gds4j.libcufile.file.LibraryFile;
+import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.testkit.RandomBytes;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,7 +39,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The library moves the bytes of stream operations; gds4j keeps the order of the streams. */
-@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("slow")
+@Timeout(value = 12, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SessionStreamsTest extends StreamRig {
     private static final long POLL_NANOS = 100_000;
     private static final int HALF = (int) (StagingSlab.BYTES / 2);
@@ -88,9 +97,10 @@ class SessionStreamsTest extends StreamRig {
         BackendFile file = file();
         long stream = stream();
         backend.handleDeregister(file);
-        expect(
-                CuFileError.HANDLE_NOT_REGISTERED,
-                () -> backend.readAsync(new Operation(1, 0, 0).of(file, memory.range(), stream)));
+        StreamRequest request = new Operation(1, 0, 0).of(file, memory.range(), stream);
+        expect(CuFileError.HANDLE_NOT_REGISTERED, () -> backend.readAsync(request));
+        assertThat(failure(() -> backend.readAsync(request)).function()).isEqualTo("cuFileReadAsync");
+        assertThat(failure(() -> backend.writeAsync(request)).function()).isEqualTo("cuFileWriteAsync");
     }
 
     @Test
@@ -335,6 +345,66 @@ class SessionStreamsTest extends StreamRig {
         expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(Long.MIN_VALUE, 0));
     }
 
+    /** The stream of the memory's context copies by itself; fragments are copied by lanes of the session. */
+    @Test
+    void lanesAreMadeForTheFirstOperationThatNeedsThem() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        long stream = stream();
+        backend.readAsync(new Operation(4096, 0, 0).of(file, memory.range(), stream));
+        backend.readAsync(new Operation(4096, 0, 0).of(file, host.range(), stream));
+        long streams = machine.cuda.calls(CudaFunction.STREAM_CREATE);
+        Operation scattered = new Operation(4096, 0, 0);
+        backend.readAsync(scattered.of(file, memory.range(), stream)
+                .scattered(List.of(new ScatterCopy(0, 4096, memory.range(), 100))));
+        await(stream);
+        assertThat(machine.cuda.calls(CudaFunction.STREAM_CREATE)).isEqualTo(streams + 8);
+        assertThat(scattered.moved()).isEqualTo(4096);
+        assertThat(bytes(memory, 100, 4096)).isEqualTo(expected(0, 4096));
+    }
+
+    @Test
+    void aHostStreamReachesAGpu() throws InterruptedException {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        Operation read = new Operation(5000, 7, 3);
+        try (HostStream host = HostStream.create()) {
+            backend.readAsync(read.of(file(), memory.range(), host.address()));
+            host.synchronize();
+        }
+        assertThat(read.moved()).isEqualTo(5000);
+        assertThat(bytes(memory, 3, 5000)).isEqualTo(expected(7, 5000));
+    }
+
+    @Test
+    void aSessionIsBusyUntilItsStreamsGoOnOrTheProcessEnds() throws InterruptedException {
+        OpenLibrary library = openLibrary();
+        SessionStreams session =
+                new SessionStreams(library, machine.cuda.available().contexts(), transfers(library));
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        CountDownLatch released = new CountDownLatch(1);
+        fake.transfers().during(() -> {
+            try {
+                released.await();
+            } catch (InterruptedException e) {
+                fake.violated("a thread of the session is interrupted");
+            }
+        });
+        long stream = stream();
+        assertThat(session.isBusy()).isFalse();
+        Operation read = new Operation(100, 5, 0);
+        inContext(() -> session.submit((LibraryFile) file, STREAM_READ, read.of(file, memory.range(), stream)));
+        assertThat(session.isBusy()).isTrue();
+        session.releaseForExit();
+        Thread program = Thread.ofPlatform().start(() -> await(stream));
+        boolean goesOn = program.join(Duration.ofSeconds(5)); // although the bytes have not moved
+        released.countDown();
+        assertThat(goesOn).isTrue();
+        session.close();
+        assertThat(session.isBusy()).isFalse();
+    }
+
     @Test
     void alignedRegisteredMemoryOfADirectFileNeedsNoSlab() {
         FakeMachine direct = new FakeMachine().withDirectStorage();
@@ -348,21 +418,25 @@ class SessionStreamsTest extends StreamRig {
         BackendFile file = there.handleRegister(source(path));
         try (MemoryAllocation registered = there.allocator().allocate(MemoryKind.CUDA_DEVICE, 65536);
                 MemoryAllocation plain = there.allocator().allocate(MemoryKind.CUDA_DEVICE, 65536)) {
-            there.bufRegister(registered.range(), 0);
-            there.read(file, registered.range(), 4096, 0, 0);
+            long toPage = -registered.range().address() & 4095;
+            MemoryRange known = registered.range().slice(toPage, 16384);
+            MemoryRange longer = registered.range().slice(toPage, 32768); // of the same address
+            there.bufRegister(known, 0);
+            there.read(file, known, 4096, 0, 0);
             List<Long> bases = new ArrayList<>();
             direct.fake.transfers().observe(bases::add);
-            long toPage = -registered.range().address() & 4095;
-            there.readAsync(new Operation(8192, 4096, toPage).of(file, registered.range(), stream));
-            there.readAsync(new Operation(8192, 4095, toPage).of(file, registered.range(), stream));
+            there.readAsync(new Operation(8192, 4096, 4096).of(file, known, stream));
+            there.readAsync(new Operation(16384, 4096, 0).of(file, known, stream));
+            there.readAsync(new Operation(8192, 4095, 0).of(file, known, stream));
+            there.readAsync(new Operation(8192, 4096, 12288).of(file, longer, stream));
+            there.readAsync(new Operation(4096, 4096, 16384).of(file, longer, stream));
             there.readAsync(new Operation(8192, 4096, 0).of(file, plain.range(), stream));
             direct.cuda.streamSynchronize(stream);
             there.streamDeregister(stream);
-            assertThat(bases).hasSize(3);
-            assertThat(bases.getFirst()).isEqualTo(registered.range().address());
-            assertThat(bases.subList(1, 3))
-                    .doesNotContain(registered.range().address(), plain.range().address());
-            there.bufDeregister(registered.range());
+            assertThat(bases).hasSize(6);
+            assertThat(bases.subList(0, 2)).containsOnly(known.address());
+            assertThat(bases.subList(2, 6)).doesNotContain(known.address(), plain.range().address());
+            there.bufDeregister(known);
         }
         direct.cuda.streamDestroy(stream);
         direct.cuda.ctxPopCurrent(cell);
@@ -440,9 +514,9 @@ class SessionStreamsTest extends StreamRig {
         expect(
                 CuFileError.ASYNC_NOT_SUPPORTED,
                 () -> alone.readAsync(new Operation(1, 0, 0).of(file, memory.range(), stream)));
-        assertThat(alone.driverGetProperties().featureFlags() & 4).isZero();
+        assertThat(alone.controls().driverGetProperties().featureFlags() & 4).isZero();
         alone.driverClose();
         backend.driverOpen();
-        assertThat(backend.driverGetProperties().featureFlags() & 4).isEqualTo(4);
+        assertThat(backend.controls().driverGetProperties().featureFlags() & 4).isEqualTo(4);
     }
 }

@@ -7,18 +7,23 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.libcufile.FakeMachine;
+import io.gds4j.libcufile.file.LibraryFile;
+import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,6 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Operations whose memory is of another GPU than their stream, so that slabs of the session stage their bytes. */
+@Tag("slow")
 @Timeout(value = 12, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StagedTransfersTest extends StreamRig {
     private static final int HALF = (int) (StagingSlab.BYTES / 2);
@@ -126,7 +132,7 @@ class StagedTransfersTest extends StreamRig {
         assertThat(run(file, false, scattered ? to.scattered(halves(target, size)) : to, read)).isEqualTo(size);
 
         byte[] all = bytes(memory, gap, size);
-        assertThat(bytes(back, gap, size)).isEqualTo(all);
+        assertThat(Arrays.mismatch(bytes(back, gap, size), all)).isEqualTo(-1);
         assertThat(bytes(back, 0, gap)).as("before").containsOnly(9);
         assertThat(bytes(back, size + gap, gap)).as("behind").containsOnly(9);
         for (List<String> lines : List.of(written.lines, heard.lines)) {
@@ -156,8 +162,12 @@ class StagedTransfersTest extends StreamRig {
         List<ScatterCopy> inOrder = List.of(new ScatterCopy(0, 600, memory.range(), 0),
                 new ScatterCopy(600, size - 600, memory.range(), 600));
 
+        long copies = machine.cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC);
         assertThat(run(file, false, scattered ? request.scattered(inOrder) : request, read)).isEqualTo(left);
 
+        if (left == 0) {
+            assertThat(machine.cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC)).as("copies of nothing").isEqualTo(copies);
+        }
         assertThat(bytes(memory, 0, left)).isEqualTo(expected(SIZE - left, left));
         assertThat(bytes(memory, left, size - left)).as("behind the end").containsOnly(7);
     }
@@ -205,12 +215,16 @@ class StagedTransfersTest extends StreamRig {
         List<Long> streams = new ArrayList<>();
         List<Operation> reads = new ArrayList<>();
         CountDownLatch queued = new CountDownLatch(1);
+        AtomicInteger working = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
         fake.transfers().during(() -> {
+            most.accumulateAndGet(working.incrementAndGet(), Math::max);
             try {
                 queued.await();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
+            working.decrementAndGet();
         });
         for (int i = 0; i < count; i++) {
             streams.add(stream());
@@ -223,6 +237,7 @@ class StagedTransfersTest extends StreamRig {
         }
         queued.countDown();
         streams.forEach(this::await);
+        assertThat(most.get()).isLessThanOrEqualTo(8);
         for (int i = 0; i < count; i++) {
             assertThat(reads.get(i).moved()).isEqualTo(1000);
             assertThat(bytes(memory, i * 1000L, 1000)).isEqualTo(expected(i, 1000));
@@ -252,5 +267,119 @@ class StagedTransfersTest extends StreamRig {
         long stream = stream();
         Operation read = new Operation(0, 0, 0);
         assertThat(run(file, false, read.of(file, memory.range(), stream), read)).isZero();
+    }
+
+    private void assertOnly(int value, MemoryAllocation memory, int from, int length) {
+        byte[] expected = new byte[length];
+        Arrays.fill(expected, (byte) value);
+        assertThat(Arrays.mismatch(bytes(memory, from, length), expected)).isEqualTo(-1);
+    }
+
+    /** File and memory go on behind the operation, whose last piece is a short one. */
+    @ParameterizedTest(name = "{0}, scattered: {1}")
+    @CsvSource({"CUDA_DEVICE, false", "CUDA_DEVICE, true", "CUDA_MANAGED, false", "CUDA_MANAGED, true"})
+    void nothingMovesBehindTheOperation(MemoryKind kind, boolean scattered) {
+        int size = HALF + 77;
+        MemoryAllocation memory = allocate(kind, 3 * HALF, OTHER);
+        BackendFile file = file();
+        backend.allocator().fill(memory.range(), (byte) 1);
+        backend.write(file, memory.range(), 3 * HALF, 0, 0);
+        backend.allocator().fill(memory.range(), (byte) 2);
+        MemoryRange part = memory.range().slice(0, size);
+        long stream = stream();
+        Operation write = new Operation(size, 0, 0);
+        StreamRequest from = write.of(file, memory.range(), stream);
+        assertThat(run(file, true, scattered ? from.scattered(halves(part, size)) : from, write)).isEqualTo(size);
+        backend.read(file, memory.range(), 3 * HALF, 0, 0);
+        assertOnly(2, memory, 0, size);
+        assertOnly(1, memory, size, 3 * HALF - size);
+        backend.allocator().fill(memory.range(), (byte) 3);
+        Operation read = new Operation(size, 0, 0);
+        StreamRequest to = read.of(file, memory.range(), stream);
+        assertThat(run(file, false, scattered ? to.scattered(halves(part, size)) : to, read)).isEqualTo(size);
+        assertOnly(2, memory, 0, size);
+        assertOnly(3, memory, size, 3 * HALF - size);
+    }
+
+    /** The cells name more than the memory has, once the stream reaches the operation. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void cellsThatDoNotFitTheMemoryMoveNothing(boolean write) {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 3000, OTHER);
+        backend.allocator().fill(memory.range(), (byte) 7);
+        BackendFile file = file();
+        Operation operation = new Operation(2000, 0, 0);
+        assertThat(run(file, write, operation.of(file, memory.range().slice(0, 1000), stream()), operation))
+                .isLessThan(-5000);
+        assertOnly(7, memory, 0, 3000);
+        assertThat(fake.transfers().movedBytes()).isZero();
+    }
+
+    /**
+     * An operation fails while a copy from its slab is under way. Another one of another GPU then has the slab: the copy must not bring
+     * its bytes to the memory of the first.
+     *
+     * @param deferred the copy that fails behind its call; 0 if the library fails in the second piece
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void aSlabIsGivenBackWithoutCopiesUnderWay(int deferred) {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 3 * HALF, OTHER);
+        MemoryAllocation other = allocate(MemoryKind.CUDA_DEVICE, 2 * HALF, 0);
+        BackendFile file = file();
+        backend.allocator().fill(memory.range(), (byte) 1);
+        backend.write(file, memory.range(), 3 * HALF, 0, 0);
+        long stream = stream();
+        Operation before = new Operation(2 * HALF, 0, 0);
+        StreamRequest both = before.of(file, other.range(), stream).scattered(halves(other.range(), 2 * HALF));
+        assertThat(run(file, false, both, before)).isEqualTo(2 * HALF);
+        Operation first = new Operation(3 * HALF, 0, 0);
+        assertThat(run(file, false, first.of(file, memory.range(), stream), first)).isEqualTo(3 * HALF);
+
+        backend.allocator().fill(memory.range(), (byte) 1);
+        backend.allocator().fill(other.range(), (byte) 2);
+        if (deferred > 0) {
+            machine.cuda.failDeferred(deferred, Cuda.ERROR_ILLEGAL_ADDRESS);
+        } else {
+            AtomicInteger pieces = new AtomicInteger();
+            fake.transfers().during(() -> {
+                if (pieces.incrementAndGet() == 2) {
+                    fake.transfers().answerNext(-1, Errno.EIO);
+                }
+            });
+        }
+        Operation failing = new Operation(3 * HALF, 0, 0);
+        assertThat(run(file, false, failing.of(file, memory.range(), stream), failing)).isNegative();
+        machine.cuda.heal();
+        Operation after = new Operation(2 * HALF, 0, 0);
+        StreamRequest write = after.of(file, other.range(), stream).scattered(halves(other.range(), 2 * HALF));
+        assertThat(run(file, true, write, after)).isEqualTo(2 * HALF);
+        Operation again = new Operation(10, 2 * HALF, 0);
+        assertThat(run(file, false, again.of(file, memory.range().slice(0, 10), stream), again)).isEqualTo(10);
+        assertOnly(1, memory, 0, 3 * HALF);
+    }
+
+    /** The stream copies what it is told of. */
+    @ParameterizedTest(name = "from {0} MiB on")
+    @CsvSource({"0, 0+4 4+2", "2, 0+4 4+1", "3, 0+4", "7, ''"})
+    void eachPieceOfAPartIsToldAsItArrives(int from, String told) {
+        int mib = 1 << 20;
+        MemoryAllocation pinned = allocate(MemoryKind.HOST_PINNED, 10 * mib);
+        BackendFile file = file();
+        backend.allocator().fill(pinned.range(), (byte) 1);
+        backend.write(file, pinned.range(), 7 * mib, 0, 0);
+        backend.allocator().fill(pinned.range(), (byte) 2);
+        OpenLibrary library = openLibrary();
+        StagedTransfers transfers = new StagedTransfers(
+                transfers(library), library.registrations(), machine.cuda.available().contexts());
+        List<String> heard = new ArrayList<>();
+        BatchRequest part = new BatchRequest(file, false, pinned.range(), 6L * mib, (long) from * mib, 5, 0);
+        int moved = Math.min(6, 7 - from) * mib;
+        assertThat(transfers.movePart((LibraryFile) file, part,
+                (at, bytes) -> heard.add(at / mib + "+" + bytes / mib))).isEqualTo(moved);
+        assertThat(String.join(" ", heard)).isEqualTo(told);
+        assertOnly(2, pinned, 0, 5);
+        assertOnly(1, pinned, 5, moved);
+        assertOnly(2, pinned, 5 + moved, 10 * mib - 5 - moved);
     }
 }

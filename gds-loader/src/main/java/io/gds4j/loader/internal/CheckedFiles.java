@@ -39,21 +39,14 @@ public class CheckedFiles extends OpenFiles<CuFileHandle> {
     }
 
     /**
-     * Calls {@code action} with an open file that it reads.
+     * Compares the version of a file after a failed read, which may have met its end.
      *
-     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the file has become too short for a read
+     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the file has become too short
      */
-    public final void read(Path path, Use<? super CuFileHandle, RuntimeException> action) {
-        use(path, handle -> {
-            try {
-                action.of(handle);
-            } catch (CuFileException e) {
-                if (e.errno().isEmpty()) {
-                    check(path, versions.get(path), handle.version());
-                }
-                throw e;
-            }
-        });
+    public final void checkAfter(CuFileException failed, Path path, CuFileHandle handle) {
+        if (failed.errno().isEmpty()) {
+            finishFile(path, handle);
+        }
     }
 
     @Override

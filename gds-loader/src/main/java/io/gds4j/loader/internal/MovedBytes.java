@@ -3,12 +3,13 @@ package io.gds4j.loader.internal;
 import io.gds4j.CuFileHandle;
 import io.gds4j.IoResult;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.statistics.IoPath;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.ToLongFunction;
 
 /** What the requests of a load or a save moved, whatever else their driver does. Thread-safe. */
 public final class MovedBytes {
@@ -21,16 +22,21 @@ public final class MovedBytes {
         // nothing was moved
     }
 
-    /**
-     * Counts a request, also if it fails.
-     *
-     * @param request makes the request with a report
-     * @return what it returns
-     */
-    public long count(ToLongFunction<IoResult> request) {
+    /** Reads as {@link CuFileHandle#read(io.gds4j.memory.IoMemory, long, long, long)}, and counts the read. */
+    public long read(CuFileHandle handle, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
         IoResult result = new IoResult();
         try {
-            return request.applyAsLong(result);
+            return handle.read(memory, size, fileOffset, bufferOffset, result);
+        } finally {
+            add(result);
+        }
+    }
+
+    /** Reads as {@link CuFileHandle#readScattered(long, long, List)}, and counts the read. */
+    public long readScattered(CuFileHandle handle, long fileOffset, long length, List<ScatterCopy> copies) {
+        IoResult result = new IoResult();
+        try {
+            return handle.readScattered(fileOffset, length, copies, result);
         } finally {
             add(result);
         }
@@ -38,8 +44,7 @@ public final class MovedBytes {
 
     /** Counts a read that fills memory, or throws as {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)}. */
     public void readFully(CuFileHandle handle, MemoryRange memory, long fileOffset) {
-        long read = count(result -> handle.read(memory, memory.length(), fileOffset, 0, result));
-        if (read < memory.length()) {
+        if (read(handle, memory, memory.length(), fileOffset, 0) < memory.length()) {
             handle.readFully(memory, fileOffset); // throws, as the file ends before
         }
     }
@@ -50,7 +55,8 @@ public final class MovedBytes {
         paths.merge(IoPath.USER_SOURCE, bytes, Long::sum);
     }
 
-    private synchronized void add(IoResult result) {
+    /** Counts a request that is over, also if it failed. */
+    public synchronized void add(IoResult result) {
         asked += result.asked();
         result.bytesByPath().forEach((path, bytes) -> paths.merge(path, bytes, Long::sum));
         result.whyNotDirect().ifPresent(why -> reasons.merge(why, result.moved(), Long::sum));

@@ -36,33 +36,32 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     /** Asked once: the answer of /proc takes a quarter of a millisecond, as long as a small file takes. */
     private static final int AFFORDABLE = Math.clamp(descriptors() / PART, MIN, MAX);
 
-    /**
-     * What is done with an open file.
-     *
-     * @param <F> the file
-     * @param <E> what it throws
-     */
-    @FunctionalInterface
-    public interface Use<F, E extends Exception> {
-        /** Uses the file. */
-        void of(F file) throws E;
-    }
-
-    private static final class Entry<F> {
+    /** The use of an open file by one thread, which stays open until {@link #close}. */
+    public final class Share implements AutoCloseable {
         private final Path path;
         private volatile @Nullable F file;
         /** Threads that use, open or close the file. */
         private int users;
 
-        Entry(Path path) {
+        private Share(Path path) {
             this.path = path;
+        }
+
+        /** Returns the open file. */
+        public F file() {
+            return Objects.requireNonNull(file);
+        }
+
+        @Override
+        public void close() {
+            leave(this);
         }
     }
 
     private final int most;
     private final CallSite site = CallSite.ofCaller();
     /** The file that was used longest ago comes first. */
-    private final Map<Path, Entry<F>> open = new LinkedHashMap<>(16, 0.75f, true);
+    private final Map<Path, Share> open = new LinkedHashMap<>(16, 0.75f, true);
     /** How many of them a thread is closing. */
     private int closing;
 
@@ -93,45 +92,40 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     public final void openAll(List<Path> paths, Runnable beforeEach) {
         for (Path path : paths.subList(0, Math.min(most, paths.size()))) {
             beforeEach.run();
-            use(path, file -> {
-            });
+            borrow(path).close();
         }
     }
 
-    /** Calls {@code action} with an open file, which stays open meanwhile. */
-    public final <E extends Exception> void use(Path path, Use<? super F, E> action) throws E {
-        Entry<F> entry;
-        List<Entry<F>> unused;
+    /** Borrows an open file. Each caller closes the share. */
+    public final Share borrow(Path path) {
+        Share share;
+        List<Share> unused;
         synchronized (this) {
             boolean known = open.containsKey(path);
             unused = known ? List.of() : takeUnused(most - 1);
-            entry = open.computeIfAbsent(path, Entry::new);
-            entry.users++;
+            share = open.computeIfAbsent(path, Share::new);
+            share.users++;
         }
-        try {
+        return Undo.ifFails(share::close, () -> {
             end(unused);
-            action.of(file(entry));
-        } finally {
-            leave(entry);
-        }
+            open(share);
+            return share;
+        });
     }
 
     /** Opens the file if no thread has; threads open and close different files at the same time. */
-    private F file(Entry<F> entry) {
-        synchronized (entry) {
-            F file = entry.file;
-            if (file == null) {
-                file = site.of(() -> openChecked(entry.path));
-                entry.file = file;
+    private void open(Share share) {
+        synchronized (share) {
+            if (share.file == null) {
+                share.file = site.of(() -> openChecked(share.path));
             }
-            return file;
         }
     }
 
-    private synchronized void leave(Entry<F> entry) {
-        entry.users--;
-        if (entry.users == 0 && entry.file == null) {
-            open.remove(entry.path);
+    private synchronized void leave(Share share) {
+        share.users--;
+        if (share.users == 0 && share.file == null) {
+            open.remove(share.path);
         }
     }
 
@@ -148,7 +142,7 @@ public abstract class OpenFiles<F> implements AutoCloseable {
             return openFile(path);
         } catch (CuFileException e) {
             int errno = e.errno().orElse(0);
-            List<Entry<F>> unused = errno == Errno.EMFILE || errno == Errno.ENFILE ? takeUnused(0) : List.of();
+            List<Share> unused = errno == Errno.EMFILE || errno == Errno.ENFILE ? takeUnused(0) : List.of();
             if (unused.isEmpty()) {
                 throw e;
             }
@@ -158,11 +152,11 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     }
 
     /** Takes files that nobody uses until so many are left; the caller is their user, who closes them. */
-    private synchronized List<Entry<F>> takeUnused(int left) {
-        List<Entry<F>> taken = new ArrayList<>();
-        Iterator<Entry<F>> entries = open.values().iterator();
+    private synchronized List<Share> takeUnused(int left) {
+        List<Share> taken = new ArrayList<>();
+        Iterator<Share> entries = open.values().iterator();
         while (open.size() - closing > left && entries.hasNext()) {
-            Entry<F> next = entries.next();
+            Share next = entries.next();
             if (next.users == 0) {
                 next.users++;
                 closing++;
@@ -172,17 +166,17 @@ public abstract class OpenFiles<F> implements AutoCloseable {
         return taken;
     }
 
-    private void end(List<Entry<F>> unused) {
+    private void end(List<Share> unused) {
         Closing.all(unused, this::end);
     }
 
-    private void end(Entry<F> entry) {
+    private void end(Share share) {
         try {
-            synchronized (entry) {
-                F file = Objects.requireNonNull(entry.file);
-                entry.file = null;
+            synchronized (share) {
+                F file = Objects.requireNonNull(share.file);
+                share.file = null;
                 try {
-                    finishFile(entry.path, file);
+                    finishFile(share.path, file);
                 } finally {
                     closeFile(file);
                 }
@@ -190,14 +184,14 @@ public abstract class OpenFiles<F> implements AutoCloseable {
         } finally {
             synchronized (this) {
                 closing--;
-                leave(entry);
+                leave(share);
             }
         }
     }
 
     /** Ends the use of all files, and closes them. */
     public final synchronized void finish() {
-        open.values().forEach(entry -> finishFile(entry.path, Objects.requireNonNull(entry.file)));
+        open.values().forEach(share -> finishFile(share.path, Objects.requireNonNull(share.file)));
         close();
     }
 
@@ -205,8 +199,8 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     @Override
     public final synchronized void close() {
         List<F> files = new ArrayList<>(open.size());
-        for (Entry<F> entry : open.values()) {
-            F file = entry.file;
+        for (Share share : open.values()) {
+            F file = share.file;
             if (file != null) {
                 files.add(file);
             }

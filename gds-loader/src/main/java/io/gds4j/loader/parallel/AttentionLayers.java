@@ -69,6 +69,17 @@ final class AttentionLayers {
         };
     }
 
+    /** Returns whether the outputs of a layer are heads of queries, also among others. */
+    static boolean hasQueries(String layer) {
+        return hasHeads(layer) && !OUTPUT.contains(layer) && !KEY.contains(layer) && !VALUE.contains(layer);
+    }
+
+    /** Returns the heads of queries that a split of their layer tells; 0 for any other layer. */
+    static long ofQueries(Split split, String layer) {
+        return split instanceof Split.Column(List<Part> parts, boolean roundUp)
+                && (QUERY.contains(layer) || FUSED.contains(layer)) ? parts.getFirst().heads() : 0;
+    }
+
     /** Returns the split of a layer with the numbers of heads, which it lacks. */
     static Split withHeads(Split split, String layer, AttentionHeads heads) {
         return switch (split) {

@@ -30,9 +30,9 @@ final class AttentionShapes {
             new Names("attn_q", "attn_k", "attn_v", List.of("attn_output")));
     private static final Names NONE = new Names("", "", "", List.of());
     private static final Map<String, List<String>> FUSED = Map.of(
-            "qkv_proj", List.of("o_proj"),
+            "qkv_proj", List.of("o_proj", "dense"),
             "attn_qkv", List.of("attn_output"),
-            "query_key_value", List.of("dense"));
+            "query_key_value", List.of("dense", "o_proj"));
     /** Types that may hold several inputs in an element. */
     private static final Set<DType> PACKED = Set.of(DType.U8, DType.I8, DType.U32, DType.I32);
     /** Larger sizes are taken as unknown, so that products with numbers of heads fit. */
@@ -70,8 +70,13 @@ final class AttentionShapes {
     private final @Nullable AttentionHeads told;
     /** The layers of the model whose further tokens other layers predict. */
     private final Set<Shape> ofModel = new HashSet<>();
-    /** The tower whose heads are told; null before its first layer. */
+    /** Whether the checkpoint has queries: otherwise keys without them are those of a part of a model, such as an adapter. */
+    private boolean hasQueries;
+    /** The tower whose heads are told: that of a rule with this number, otherwise the first without rules; null until it is known. */
     private @Nullable String tower;
+
+    /** The first attention of the tower: another one in its layers, such as {@code cross_attn}, may have other heads. */
+    private @Nullable Shape first;
 
     AttentionShapes(Layers layers, Map<String, Split> splits, @Nullable AttentionHeads told) {
         this.layers = layers;
@@ -80,8 +85,15 @@ final class AttentionShapes {
         splits.forEach((tensor, split) -> {
             String name = AttentionLayers.name(tensor);
             String module = module(tensor, name);
-            if (AttentionLayers.lackHeads(split, name) && !NEXT_TOKENS.matcher(tower(module)).find()) {
+            String own = tower(module);
+            hasQueries |= AttentionLayers.hasQueries(name);
+            if (NEXT_TOKENS.matcher(own).find()) {
+                return;
+            }
+            if (AttentionLayers.lackHeads(split, name)) {
                 ofModel.add(shape(module, name));
+            } else if (tower == null && told != null && AttentionLayers.ofQueries(split, name) == told.heads()) {
+                tower = own; // a rule repeats what is told, which may be of this tower alone
             }
         });
     }
@@ -118,6 +130,17 @@ final class AttentionShapes {
         if (next ? !ofModel.contains(shape(module, name)) : !own.equals(tower)) {
             throw new Uneven("is of another part of the model than %s, whose heads are known; a rule may tell its heads"
                     .formatted(CheckpointException.quote(tower == null ? "*" : tower)));
+        }
+        String inLayer = module.substring(Math.clamp(own.length() - 1, 0, module.length()));
+        String attention = NUMBER.matcher(inLayer.substring(inLayer.indexOf('.') + 1)).replaceAll("*");
+        Shape queries = new Shape(attention, size(module + names(name).queries, true), 0);
+        if (queries.outputs == 0 || next) {
+            return;
+        }
+        first = first == null ? queries : first;
+        if (!queries.name.equals(first.name) && queries.outputs != first.outputs) {
+            throw new Uneven("has %s elements of queries beside it, unlike %s with %s; a rule may tell its heads"
+                    .formatted(queries.outputs, CheckpointException.quote(first.name), first.outputs));
         }
     }
 
@@ -160,6 +183,11 @@ final class AttentionShapes {
             return split;
         }
         checkTower(module, name);
+        boolean key = AttentionLayers.KEY.contains(name) || AttentionLayers.VALUE.contains(name);
+        if (key && hasQueries && size(module + names(name).queries, true) == 0) {
+            throw new Uneven("has no %s beside it, unlike other keys and values; a rule may tell its heads"
+                    .formatted(CheckpointException.quote(names(name).queries)));
+        }
         return AttentionLayers.withHeads(split, name, heads);
     }
 
@@ -183,7 +211,7 @@ final class AttentionShapes {
             // keys and values of different sizes cannot be told from more of them, so the size must be told
             long size = known.headSize();
             long others = size(module + fused, true) - heads * size;
-            boolean equal = size > 0 && outputs(module, FUSED.get(fused)) == heads * size;
+            boolean equal = outputs(module, FUSED.get(fused)) == heads * size;
             found = equal ? quotient(others, 2 * size) : 0;
         } else {
             Sizes sizes = sizes(module, names(name));
@@ -305,7 +333,7 @@ final class AttentionShapes {
         try {
             Layers.Axes axes = layers.axes(main).orElse(Layers.Axes.WHOLE);
             long size = (outputs ? axes.outputs() : axes.inputs()).elements();
-            return size < 0 || size > MAX_SIZE ? 0 : size;
+            return size > MAX_SIZE ? 0 : Math.max(0, size);
         } catch (Uneven e) {
             return 0; // its slice will tell
         }

@@ -41,12 +41,14 @@ record Axis(int dimension, long elements, long block, long indices) {
      * last one may be shorter. A single scale goes to every rank.
      */
     static Axis ofScales(int dimension, long scales, long elements) throws Uneven {
-        if (scales == 1 || elements <= 0 || scales <= 0) {
-            return scales == elements ? of(dimension, elements) : NONE;
+        if (scales == elements) {
+            return of(dimension, elements);
         }
-        long least = Math.ceilDiv(elements, scales);
-        long block = least == 1 ? 1 : Long.highestOneBit(least - 1) << 1;
-        if (block <= 0 || Math.ceilDiv(elements, block) != scales) {
+        if (scales == 1) {
+            return NONE;
+        }
+        long block = Long.highestOneBit(Math.ceilDiv(elements, scales) - 1) << 1;
+        if (Math.ceilDiv(elements, block) != scales) {
             throw new Uneven(
                     "has %s blocks for the %s elements of its weight, which is no block size that is a power of two"
                             .formatted(scales, elements));
@@ -73,9 +75,6 @@ record Axis(int dimension, long elements, long block, long indices) {
 
     /** Returns the indices of the dimension that hold ranges of elements. */
     List<Range> indices(List<Range> ranges, long size, int rank) throws Uneven {
-        if (block == 1 && indices == 1) {
-            return ranges;
-        }
         List<Range> found = new ArrayList<>(ranges.size());
         for (Range range : ranges) {
             boolean ends = range.end() % block == 0 || range.end() == elements;

@@ -30,7 +30,7 @@ final class CompressedLayer {
         words = Layers.isWords(weight);
         last = weight.shape().size() - 1;
         outputs = last < 1 ? 0 : weight.shape().get(last - 1);
-        inputBits = last < 1 ? 0 : Math.multiplyExact(weight.shape().get(last), wordBits());
+        inputBits = last < 1 ? 0 : Math.multiplyExact(weight.shape().get(last), weight.dtype().bits());
     }
 
     static CompressedLayer of(Map<String, TensorInfo> layer) {
@@ -38,10 +38,6 @@ final class CompressedLayer {
                 Objects.requireNonNull(layer.get("weight_packed")),
                 layer.get("weight_scale"),
                 layer.get("weight_g_idx"));
-    }
-
-    private long wordBits() {
-        return words ? Integer.SIZE : Byte.SIZE;
     }
 
     @Nullable
@@ -76,7 +72,7 @@ final class CompressedLayer {
             }
             step *= size % 6 == 0 ? 2 : 1;
         }
-        return new Axis(last, inputBits, step * wordBits(), step);
+        return new Axis(last, inputBits, step * weight.dtype().bits(), step);
     }
 
     private long groups() {

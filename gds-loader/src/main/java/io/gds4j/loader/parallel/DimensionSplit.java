@@ -60,24 +60,20 @@ final class DimensionSplit {
             throw new Uneven("has %s elements there, which are not %s heads of %s; a rule may tell its heads"
                     .formatted(length, heads, part.headSize()));
         }
-        long first;
-        long count;
         if (heads > 0 && heads < world) {
             if (world % heads != 0) {
                 throw new Uneven("has %s heads, which %s ranks can share only if their number is a multiple"
                         .formatted(heads, world));
             }
-            first = rank / (world / heads);
-            count = 1;
-        } else {
-            if (units % world != 0 && !roundUp) {
-                throw new Uneven("has %s %s there, which %s ranks do not divide; a rule may round up"
-                        .formatted(units, heads > 0 ? "heads" : "elements", world));
-            }
-            long most = Math.ceilDiv(units, (long) world);
-            first = most * rank > units || most * rank < 0 ? units : most * rank;
-            count = Math.min(most, units - first);
+            return new Range(start + rank / (world / heads) * unit, unit);
         }
-        return new Range(start + first * unit, count * unit);
+        if (units % world != 0 && !roundUp) {
+            throw new Uneven("has %s %s there, which %s ranks do not divide; a rule may round up"
+                    .formatted(units, heads > 0 ? "heads" : "elements", world));
+        }
+        long most = Math.ceilDiv(units, (long) world);
+        // right even if the product overflows, since the difference does not
+        long left = Math.max(0, units - most * rank);
+        return new Range(start + (units - left) * unit, Math.min(most, left) * unit);
     }
 }

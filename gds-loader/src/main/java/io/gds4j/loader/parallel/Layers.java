@@ -6,10 +6,12 @@ import io.gds4j.loader.parallel.DimensionSplit.Uneven;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -66,9 +68,17 @@ final class Layers {
     Layers(Map<String, TensorInfo> tensors, boolean naturalGroups) {
         this.naturalGroups = naturalGroups;
         for (TensorInfo tensor : tensors.values()) {
-            layers.computeIfAbsent(layer(tensor.name()), name -> new HashMap<>())
-                    .put(parameter(tensor.name()), tensor);
+            of(layer(tensor.name())).put(parameter(tensor.name()), tensor);
+            Matcher adapter = ADAPTER.matcher(tensor.name());
+            if (isForAdapters(tensor.name()) && adapter.matches() && tensor.name().endsWith(".weight")) {
+                // also without the name that an adapter may have
+                of(adapter.group(1) + ".lora_" + adapter.group(2)).putIfAbsent("weight", tensor);
+            }
         }
+    }
+
+    private Map<String, TensorInfo> of(String layer) {
+        return layers.computeIfAbsent(layer, name -> new HashMap<>());
     }
 
     /** Returns the name of the layer: all but the last component. */
@@ -136,11 +146,12 @@ final class Layers {
         return null;
     }
 
-    /** Returns the weight of a layer, which may have the name of the layer itself; null if there is none. */
+    /** Returns the weight of a layer, which may have the name of the layer itself or be beside adapters; null if there is none. */
     @Nullable
     TensorInfo main(String layer) {
-        TensorInfo main = main(layers.getOrDefault(layer, Map.of()));
-        return main == null ? layers.getOrDefault(layer(layer), Map.of()).get(parameter(layer)) : main;
+        return Stream.of(layer, layer + BASE_LAYER).map(name -> main(layers.getOrDefault(name, Map.of())))
+                .filter(Objects::nonNull).findFirst()
+                .orElseGet(() -> layers.getOrDefault(layer(layer), Map.of()).get(parameter(layer)));
     }
 
     private static @Nullable TensorInfo main(Map<String, TensorInfo> siblings) {
@@ -149,7 +160,7 @@ final class Layers {
 
     /** Returns the axes of a tensor; empty if its layout is not known. */
     Optional<Axes> axes(TensorInfo tensor) throws Uneven {
-        if (tensor.length() > 0 && tensor.shape().stream().allMatch(size -> size == 1) || tensor.shape().isEmpty()) {
+        if (isScalar(tensor)) {
             return Optional.of(Axes.WHOLE);
         }
         Map<String, TensorInfo> siblings = siblings(tensor);
@@ -166,6 +177,12 @@ final class Layers {
         } catch (ArithmeticException e) {
             throw new Uneven("has sizes that do not fit its layer");
         }
+    }
+
+    /** Whether a tensor is one value for its layer, such as a scale. A matrix is none: the ranks would add it up several times. */
+    static boolean isScalar(TensorInfo tensor) {
+        return tensor.shape().stream().allMatch(size -> size == 1)
+                && (tensor.shape().size() < 2 || !parameter(tensor.name()).equals("weight"));
     }
 
     private @Nullable Axes axes(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor) throws Uneven {

@@ -50,11 +50,7 @@ public record ParallelRule(String pattern, Split split, boolean optional) implem
 
     /** Returns whether the rule applies to the tensor of this name. */
     public boolean matches(String tensor) {
-        if (endsWithPattern(tensor, tensor.length())) {
-            return true;
-        }
-        int module = tensor.lastIndexOf('.');
-        return module > 0 && endsWithPattern(tensor, module);
+        return endsWithPattern(tensor, tensor.length()) || endsWithPattern(tensor, tensor.lastIndexOf('.'));
     }
 
     /** Compares component by component, from the last one on. */

@@ -217,7 +217,7 @@ final class PlanFile {
         private static long number(StrictJson in, String field, long most) throws Malformed {
             in.next();
             long value = in.unsigned(field);
-            if (value < 0 || value > most) {
+            if (Long.compareUnsigned(value, most) > 0) {
                 throw in.here("%s is %s; allowed are 0 to %s".formatted(field, in.text(), most));
             }
             return value;

@@ -15,7 +15,7 @@ final class RuleTree {
     /** Steps for every plan: about a second. */
     private static final long FREE_STEPS = 500_000_000;
     /** Steps that each character of a name adds, so that the time stays linear in the size of the header. */
-    private static final long STEPS_PER_CHARACTER = 100;
+    static final long STEPS_PER_CHARACTER = 100;
 
     /** The end of a pattern. */
     private static final class Node {
@@ -26,9 +26,14 @@ final class RuleTree {
     }
 
     private final Node root = new Node();
-    private long steps = FREE_STEPS;
+    private long steps;
 
     RuleTree(List<ParallelRule> rules) {
+        this(rules, FREE_STEPS);
+    }
+
+    RuleTree(List<ParallelRule> rules, long freeSteps) {
+        steps = freeSteps;
         for (int i = 0; i < rules.size(); i++) {
             Node node = root;
             String[] components = rules.get(i).pattern().split("\\.", -1);
@@ -44,37 +49,35 @@ final class RuleTree {
     boolean find(String tensor, BitSet found) {
         steps += STEPS_PER_CHARACTER * tensor.length();
         descend(root, tensor, tensor.length(), found);
-        int module = tensor.lastIndexOf('.');
-        if (module > 0) {
-            descend(root, tensor, module, found);
-        }
+        descend(root, tensor, tensor.lastIndexOf('.'), found);
         return steps >= 0;
     }
 
     /** Follows the components of the name that end before {@code end}. Patterns bound the depth. */
     private void descend(@Nullable Node node, String name, int end, BitSet found) {
-        if (node == null || --steps < 0) {
+        if (node == null || !take(1)) {
             return;
         }
-        for (int rule : node.rules) {
-            steps--;
-            found.set(rule);
-        }
+        node.rules.forEach(found::set);
         if (end < 0) {
             return;
         }
         int start = name.lastIndexOf('.', end - 1) + 1;
         String component = name.substring(start, end);
-        steps -= component.length();
-        descend(node.literals.get(component), name, start - 1, found);
-        for (Map.Entry<String, Node> glob : node.globs.entrySet()) {
-            steps -= (long) glob.getKey().length() * (component.length() + 1);
-            if (steps < 0) {
-                return;
-            }
-            if (ParallelRule.matches(component, 0, component.length(), glob.getKey(), 0, glob.getKey().length())) {
-                descend(glob.getValue(), name, start - 1, found);
-            }
+        if (take(component.length())) {
+            descend(node.literals.get(component), name, start - 1, found);
         }
+        node.globs.forEach((glob, next) -> {
+            if (take((long) glob.length() * (component.length() + 1))
+                    && ParallelRule.matches(component, 0, component.length(), glob, 0, glob.length())) {
+                descend(next, name, start - 1, found);
+            }
+        });
+    }
+
+    /** Takes steps from the budget; false if there are too few. */
+    private boolean take(long count) {
+        steps -= count;
+        return steps >= 0;
     }
 }

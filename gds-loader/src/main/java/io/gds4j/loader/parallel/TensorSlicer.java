@@ -163,9 +163,8 @@ final class TensorSlicer {
     private @Nullable TensorSlice divided(
             WholeTensor tensor, Axis axis, List<Split.Part> parts, boolean roundUp, int rank) throws Uneven {
         List<Long> shape = tensor.info().shape();
-        boolean single = tensor.info().length() > 0 && shape.stream().allMatch(size -> size == 1);
         int dimension = axis.dimension();
-        if (dimension < 0 || single || world == 1) {
+        if (dimension < 0 || Layers.isScalar(tensor.info()) || world == 1) {
             return TensorSlice.whole(tensor.stored(), rank);
         }
         if (shape.get(dimension) < 0) {
@@ -227,14 +226,14 @@ final class TensorSlicer {
                 inner *= shape.get(i);
             }
         }
-        long filePitch = rows == 1 ? tensor.length() : bytes(tensor, size * inner);
         long slicePitch = bytes(tensor, kept * inner);
         List<StridedCopy> copies = new ArrayList<>(joined.size());
         long sliceOffset = 0;
         for (Range range : joined) {
             long fileOffset = tensor.fileOffset() + bytes(tensor, range.start() * inner);
             long width = bytes(tensor, range.length() * inner);
-            copies.add(copy(fileOffset, width, rows, filePitch, sliceOffset, slicePitch));
+            copies.add(rows == 1 ? new StridedCopy(fileOffset, width, 1, width, sliceOffset, width)
+                    : new StridedCopy(fileOffset, width, rows, bytes(tensor, size * inner), sliceOffset, slicePitch));
             sliceOffset += width;
         }
         return new TensorSlice(tensor, rank, shape, Math.multiplyExact(slicePitch, rows), copies);
@@ -244,7 +243,7 @@ final class TensorSlicer {
     private static List<Range> merged(List<Range> ranges) {
         List<Range> merged = new ArrayList<>(ranges.size());
         for (Range range : ranges) {
-            if (range.length() > 0 && !merged.isEmpty() && merged.getLast().end() == range.start()) {
+            if (!merged.isEmpty() && merged.getLast().end() == range.start()) {
                 Range before = merged.removeLast();
                 merged.add(new Range(before.start(), before.length() + range.length()));
             } else if (range.length() > 0) {
@@ -252,14 +251,6 @@ final class TensorSlicer {
             }
         }
         return merged;
-    }
-
-    private static StridedCopy copy(
-            long fileOffset, long width, long rows, long filePitch, long sliceOffset, long slicePitch) {
-        if (rows == 1 || filePitch == width) {
-            return new StridedCopy(fileOffset, width * rows, 1, width * rows, sliceOffset, width * rows);
-        }
-        return new StridedCopy(fileOffset, width, rows, filePitch, sliceOffset, slicePitch);
     }
 
     static long bytes(TensorInfo tensor, long elements) throws Uneven {

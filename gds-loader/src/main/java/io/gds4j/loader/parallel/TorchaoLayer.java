@@ -40,7 +40,7 @@ final class TorchaoLayer {
     Axes axes(String parameter, TensorInfo tensor) throws Uneven {
         boolean known = last == 1 || last == 2;
         // tiles have four dimensions; scales in any other order cannot be told apart from their shape
-        if (!known || scales.size() == last + 1 && isTransposed() && scales.get(last - 1) == outputs) {
+        if (!known || isTransposed() && scales.get(last - 1) == outputs) {
             return null;
         }
         return switch (parameter) {

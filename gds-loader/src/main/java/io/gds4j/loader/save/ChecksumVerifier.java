@@ -6,6 +6,7 @@ import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.plain.PlainBackend;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckedFiles;
@@ -72,14 +73,17 @@ public final class ChecksumVerifier {
     /**
      * Reads with O_DIRECT by a driver of its own, so that the bytes come from the disk and not from the page cache. What the page
      * cache holds is dropped first: the last bytes of a file, and files on file systems without direct I/O, come from the disk, too. The
-     * exceptions are file systems in memory, and such bytes while a process maps them.
+     * exceptions are file systems in memory, and such bytes while a process maps them. Without native access, and on other systems than
+     * Linux, java.nio reads, also from the page cache.
      *
      * @param path as of {@link io.gds4j.loader.Checkpoint#open}
      * @throws CuFileException as {@link #verify(CuFileDriver, Path)} and {@link CuFileDriver#open(CuFileConfig)}
      */
     public static ChecksumReport verify(Path path) {
         CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.FORCE_ODIRECT_MODE, true).build();
-        try (CuFileDriver driver = CuFileDriver.open(config)) {
+        boolean isPlain = FileCalls.ofProcess() != FileCalls.SYSTEM;
+        try (CuFileDriver driver =
+                isPlain ? CuFileDriver.open(new PlainBackend("java.nio")) : CuFileDriver.open(config)) {
             return verify(driver, path);
         }
     }
@@ -95,7 +99,7 @@ public final class ChecksumVerifier {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static ChecksumReport verify(CuFileDriver driver, Path path) {
-        return verify(driver, path, FileCalls.SYSTEM);
+        return verify(driver, path, FileCalls.ofProcess());
     }
 
     /** Verifies with file system calls that a test may replace. */
@@ -168,8 +172,14 @@ public final class ChecksumVerifier {
         public void work(int number) {
             Part part = parts.get(number);
             TensorInfo tensor = tensors.get(part.tensor);
-            files.read(tensor.file(), handle -> crcs[number] =
-                    TensorChecksums.of(handle, part.offset, part.length, memory, moved));
+            try (CheckedFiles.Share share = files.borrow(tensor.file())) {
+                try {
+                    crcs[number] = TensorChecksums.of(share.file(), part.offset, part.length, memory, moved);
+                } catch (CuFileException e) {
+                    files.checkAfter(e, tensor.file(), share.file());
+                    throw e;
+                }
+            }
         }
 
         @Override

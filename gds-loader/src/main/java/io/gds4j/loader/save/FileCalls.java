@@ -2,12 +2,19 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixDescriptors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.CallFailure;
 import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
+import io.gds4j.loader.internal.file.OpenedFile;
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileSystemException;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
@@ -21,8 +28,15 @@ import java.util.OptionalInt;
 interface FileCalls {
     /** The calls of libc. */
     FileCalls SYSTEM = new SystemFileCalls(FfmPosix::instance);
+    /** Why a folder stays that is not empty. */
+    int ENOTEMPTY = 39;
     /** Permission bits of a folder such as /tmp. */
     int STICKY_FOR_ALL = 01002;
+
+    /** Returns the calls of libc, or those of java.nio where this process may not call libc. */
+    static FileCalls ofProcess() {
+        return new PosixDescriptors().isUsable() ? SYSTEM : new JavaFileCalls();
+    }
 
     /** Takes the lock that {@link SaveLock} describes. */
     SaveLock lock(Path folder, String name);
@@ -39,16 +53,46 @@ interface FileCalls {
      *
      * @throws CuFileException EEXIST for a link, another kind of file, and a folder of another user
      */
-    OwnFolder open(Path folder);
+    default OwnFolder open(Path folder) {
+        try {
+            return OwnFolder.open(folder);
+        } catch (CallFailure | NoSuchFileException | AccessDeniedException e) {
+            throw SaveFailure.of(folder, "open the folder", FileErrno.of(e));
+        } catch (FileSystemException e) {
+            throw SaveFailure.taken(folder, e.getReason() + ", not the temporary folder of this save");
+        } catch (IOException e) {
+            throw SaveFailure.of(folder, "open the folder", FileErrno.of(e));
+        }
+    }
 
     /** Returns whether the name of a folder still leads to it. */
-    boolean hasItsName(OwnFolder folder);
+    default boolean hasItsName(OwnFolder folder) {
+        try {
+            return folder.hasItsName();
+        } catch (IOException e) {
+            throw SaveFailure.of(folder.path(), "find out about the folder", FileErrno.of(e));
+        }
+    }
 
     /** Removes what is in a folder, without what has this name; folders of other users make it fail. */
-    void clear(OwnFolder folder, String stays);
+    default void clear(OwnFolder folder, String stays) {
+        try {
+            folder.clear(stays::equals);
+        } catch (DirectoryNotEmptyException e) {
+            throw SaveFailure.of(Path.of(e.getFile()), "delete the folder of another user", ENOTEMPTY);
+        } catch (IOException e) {
+            throw SaveFailure.of(folder.path(), "delete the files in the folder", FileErrno.of(e));
+        }
+    }
 
     /** Returns the names in a folder. */
-    List<String> list(Path folder);
+    default List<String> list(Path folder) {
+        try {
+            return OpenedFile.list(folder).stream().map(entry -> String.valueOf(entry.getFileName())).toList();
+        } catch (IOException e) {
+            throw SaveFailure.of(folder, "list the folder", FileErrno.of(e));
+        }
+    }
 
     /** Returns the bytes of a small file; none if there is no such file. Fails with EFBIG above a limit. */
     byte[] read(Path file, int most);
@@ -61,7 +105,13 @@ interface FileCalls {
      *
      * @throws CuFileException ENOENT if there is none, and as {@link #status}
      */
-    FoundFile find(Path file);
+    default FoundFile find(Path file) {
+        try {
+            return FoundFile.at(file, LinkOption.NOFOLLOW_LINKS);
+        } catch (IOException e) {
+            throw SaveFailure.of(file, "find the file", FileErrno.of(e));
+        }
+    }
 
     /**
      * Finds a folder, also behind a link: paths below {@link FoundFile#path} stay in it.

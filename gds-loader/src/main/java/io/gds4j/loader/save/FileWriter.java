@@ -54,7 +54,7 @@ final class FileWriter implements AutoCloseable {
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
             outputs.create(publication.temporary(i), StandardOpenOption.CREATE_NEW);
-            publication.protect(i);
+            publication.protect(i, publication.temporary(i));
         }
         reserve();
         writeContent();
@@ -65,10 +65,10 @@ final class FileWriter implements AutoCloseable {
         tensors.open();
         outputs.forget();
         publication.keepTemporary();
-        publication.removeLink(0);
-        outputs.create(publication.place(0), StandardOpenOption.CREATE);
+        publication.removeOld(0);
+        outputs.create(publication.place(0), StandardOpenOption.CREATE_NEW);
+        publication.protect(0, publication.place(0));
         written = 0;
-        outputs.use(0, handle -> handle.truncate(0));
         reserve();
         writeContent();
         sync();
@@ -87,7 +87,9 @@ final class FileWriter implements AutoCloseable {
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
             long size = content.files().get(i).size();
-            outputs.use(i, handle -> handle.reserve(size));
+            try (OutputFiles.Share share = outputs.borrow(i)) {
+                share.file().reserve(size);
+            }
         }
     }
 
@@ -109,12 +111,12 @@ final class FileWriter implements AutoCloseable {
     void sync() {
         control.run(new Workers("gds-save-", MAX_SYNCS, content.files().size(), () -> number -> {
             long size = content.files().get(number).size();
-            outputs.use(number, handle -> {
+            try (OutputFiles.Share share = outputs.borrow(number)) {
                 // direct I/O of some file systems ends on a block, past the last byte
-                if (handle.size() != size) {
-                    handle.truncate(size);
+                if (share.file().size() != size) {
+                    share.file().truncate(size);
                 }
-            });
+            }
             outputs.force(number);
         }));
     }

@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.IoResult;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.internal.MovedBytes;
@@ -46,8 +47,7 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     void create(Path path, OpenOption creation) {
         creations.put(path, creation);
         paths.add(path);
-        use(path, handle -> {
-        });
+        borrow(path).close();
     }
 
     /** Forgets all files, which are closed. */
@@ -55,24 +55,28 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
         paths.clear();
     }
 
-    /** Calls {@code action} with an open file. */
-    void use(int number, Use<? super CuFileHandle, RuntimeException> action) {
-        use(paths.get(number), action);
+    Share borrow(int number) {
+        return borrow(paths.get(number));
     }
 
     /** Writes as {@link CuFileHandle#write(IoMemory, long, long, long)}. */
     void write(int number, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         Path path = paths.get(number);
-        use(path, handle -> {
+        IoResult result = new IoResult();
+        try (Share share = borrow(path)) {
             written.add(path);
-            moved.count(result -> handle.write(memory, size, fileOffset, bufferOffset, result));
-        });
+            share.file().write(memory, size, fileOffset, bufferOffset, result);
+        } finally {
+            moved.add(result);
+        }
     }
 
     /** Forces a file to the disk. */
     void force(int number) {
         Path path = paths.get(number);
-        use(path, handle -> force(path, handle));
+        try (Share share = borrow(path)) {
+            force(path, share.file());
+        }
     }
 
     private void force(Path path, CuFileHandle handle) {

@@ -3,9 +3,11 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FoundFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -100,21 +102,19 @@ final class Publication {
         return first.isPresent() && calls.status(other).filter(second -> second.isSameFile(first.get())).isPresent();
     }
 
-    /** Gives a temporary file the permissions of the file that it will replace; the owner may write until then. */
-    void protect(int file) {
+    /** Gives a new file the permissions of the file that it replaces; the owner may write until it is complete. */
+    void protect(int file, Path created) {
         OptionalInt old = oldPermissions(names.get(file));
         if (old.isPresent()) {
-            calls.setPermissions(temporary(file), old.getAsInt() | OWNER_WRITES);
+            calls.setPermissions(created, old.getAsInt() | OWNER_WRITES);
         }
     }
 
-    /** Takes the right to write from files whose old ones lacked it. */
-    private void protectForGood() {
-        for (int i = 0; i < names.size(); i++) {
-            OptionalInt old = oldPermissions(names.get(i));
-            if (old.isPresent() && (old.getAsInt() & OWNER_WRITES) == 0) {
-                calls.setPermissions(temporary(i), old.getAsInt());
-            }
+    /** Takes the right to write from a complete file whose old one lacked it. */
+    private void protectForGood(int file, Path complete) {
+        OptionalInt old = oldPermissions(names.get(file));
+        if (old.isPresent() && (old.getAsInt() & OWNER_WRITES) == 0) {
+            calls.setPermissions(complete, old.getAsInt());
         }
     }
 
@@ -128,7 +128,7 @@ final class Publication {
                 Path file = target.folder().resolve(old);
                 OptionalInt permissions = calls.permissions(file);
                 if (permissions.isPresent()) {
-                    known.put(old, permissions.getAsInt() & mostPermissions(calls.status(file), created));
+                    known.put(old, permissions.getAsInt() & mostPermissions(file, created));
                 }
             }
             oldPermissions = known;
@@ -140,10 +140,16 @@ final class Publication {
     }
 
     /** Returns the permissions that an old file may give: files of other users and links take rights away, and give none. */
-    private static int mostPermissions(Optional<StatxResult> old, Optional<StatxResult> created) {
-        boolean isOwn = old.isPresent() && old.get().isRegularFile()
-                && created.filter(file -> file.user() == old.get().user()).isPresent();
-        return isOwn ? PERMISSIONS : created.map(StatxResult::mode).orElse(0);
+    private int mostPermissions(Path old, Optional<StatxResult> created) {
+        try (FoundFile file = FoundFile.at(old, LinkOption.NOFOLLOW_LINKS);
+                FoundFile own = FoundFile.at(temporary(0), LinkOption.NOFOLLOW_LINKS)) {
+            if (file.status().isRegularFile() && file.hasOwnerOf(own)) {
+                return PERMISSIONS;
+            }
+        } catch (IOException e) {
+            // what cannot be looked at gives no right
+        }
+        return created.map(StatxResult::mode).orElse(0);
     }
 
     /**
@@ -152,7 +158,9 @@ final class Publication {
      * @return false if the file system renames no files; then nothing has changed, and the only file is to be written in place
      */
     boolean publish() {
-        protectForGood();
+        for (int i = 0; i < names.size(); i++) {
+            protectForGood(i, temporary(i));
+        }
         return files.size() == 1 && !replacesFileOfIndex() ? publishFile() : publishFolder();
     }
 
@@ -316,16 +324,17 @@ final class Publication {
         }
     }
 
-    /** Removes a link at the final place of a file, as a rename would: a write would follow it. */
-    void removeLink(int file) {
-        if (Files.isSymbolicLink(place(file))) {
-            calls.delete(place(file));
-        }
+    /** Removes what has the final name of a file, as a rename would: a write would change what a link there leads to. */
+    void removeOld(int file) {
+        calls.delete(place(file));
     }
 
     /** Removes the temporary file; the final one is complete. */
     void delete(int file) {
-        SaveFailure.behindCommit(() -> delete(temporaries.get(file)));
+        SaveFailure.behindCommit(() -> {
+            protectForGood(file, place(file));
+            delete(temporaries.get(file));
+        });
     }
 
     private void delete(String name) {

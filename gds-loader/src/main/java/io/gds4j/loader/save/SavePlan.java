@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.plain.PlainBackend;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
@@ -522,6 +523,20 @@ public final class SavePlan {
         return content.options();
     }
 
+    /**
+     * Saves by java.nio, without a driver and without native access, on every system that Java runs on. Tensors are arrays, host
+     * segments, those of other checkpoints, or what the program generates.
+     *
+     * @return what was written
+     * @throws CuFileException as {@link #save(CuFileDriver, SaveListener)}; CUDA_POINTER_INVALID for memory of a GPU
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public SaveReport save() {
+        try (CuFileDriver driver = CuFileDriver.open(new PlainBackend("java.nio"))) {
+            return save(driver);
+        }
+    }
+
     /** Saves without a listener; see {@link #save(CuFileDriver, SaveListener)}. */
     public SaveReport save(CuFileDriver driver) {
         return save(driver, SaveListener.NONE);
@@ -543,7 +558,7 @@ public final class SavePlan {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public SaveReport save(CuFileDriver driver, SaveListener listener) {
-        return start(driver, listener, FileCalls.SYSTEM).await();
+        return start(driver, listener, FileCalls.ofProcess()).await();
     }
 
     /** Saves without a listener; see {@link #saveAsync(CuFileDriver, SaveListener)}. */
@@ -565,7 +580,7 @@ public final class SavePlan {
      * @param listener receives progress
      */
     public CompletableFuture<SaveReport> saveAsync(CuFileDriver driver, SaveListener listener) {
-        SaveFuture future = start(driver, listener, FileCalls.SYSTEM);
+        SaveFuture future = start(driver, listener, FileCalls.ofProcess());
         if (options().consistency() != Consistency.STOP) {
             future.awaitReleased();
         }

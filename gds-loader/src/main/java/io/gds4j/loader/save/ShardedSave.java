@@ -109,7 +109,7 @@ public final class ShardedSave implements AutoCloseable {
      *         the errno of the call that failed
      */
     public static ShardedSave begin(Path folder) {
-        return begin(folder, OptionalLong.empty(), FileCalls.SYSTEM);
+        return begin(folder, OptionalLong.empty(), FileCalls.ofProcess());
     }
 
     /**
@@ -119,7 +119,7 @@ public final class ShardedSave implements AutoCloseable {
      *        rank of an earlier attempt that still runs cannot reach this save
      */
     public static ShardedSave begin(Path folder, long attempt) {
-        return begin(folder, OptionalLong.of(attempt), FileCalls.SYSTEM);
+        return begin(folder, OptionalLong.of(attempt), FileCalls.ofProcess());
     }
 
     /** Begins a save whose file system calls a test may replace. */
@@ -142,7 +142,7 @@ public final class ShardedSave implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static Path join(Path folder, int rank, long attempt, Duration timeout) {
-        return join(folder, rank, attempt, timeout, FileCalls.SYSTEM);
+        return join(folder, rank, attempt, timeout, FileCalls.ofProcess());
     }
 
     /** Waits with file system calls that a test may replace. */

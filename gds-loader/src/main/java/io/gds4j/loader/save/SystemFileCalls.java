@@ -4,21 +4,10 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.internal.file.CallFailure;
-import io.gds4j.internal.file.FileErrno;
-import io.gds4j.internal.file.FoundFile;
-import io.gds4j.internal.file.OwnFolder;
-import io.gds4j.loader.internal.file.OpenedFile;
-import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -32,7 +21,6 @@ final class SystemFileCalls implements FileCalls {
     private static final int MODE_OF_FILES = 0666;
     private static final int MODE_OF_FOLDERS = 0777;
     private static final int PERMISSIONS = 07777;
-    private static final int ENOTEMPTY = 39;
 
     /** What file systems without permissions answer to a change of them. */
     private static final Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
@@ -52,7 +40,7 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public SaveLock lock(Path folder, String name) {
-        return SaveLock.take(posix(), folder, name);
+        return LibcLock.take(posix(), folder, name);
     }
 
     @Override
@@ -72,57 +60,6 @@ final class SystemFileCalls implements FileCalls {
         // also for a folder that was there: what made it may have crashed before this
         if (parent != null && Files.isReadable(parent)) {
             sync(parent);
-        }
-    }
-
-    @Override
-    public OwnFolder open(Path folder) {
-        try {
-            return OwnFolder.open(folder);
-        } catch (CallFailure | NoSuchFileException | AccessDeniedException e) {
-            throw SaveFailure.of(folder, "open the folder", FileErrno.of(e));
-        } catch (FileSystemException e) {
-            throw SaveFailure.taken(folder, e.getReason() + ", not the temporary folder of this save");
-        } catch (IOException e) {
-            throw SaveFailure.of(folder, "open the folder", FileErrno.of(e));
-        }
-    }
-
-    @Override
-    public FoundFile find(Path file) {
-        try {
-            return FoundFile.at(file, LinkOption.NOFOLLOW_LINKS);
-        } catch (IOException e) {
-            throw SaveFailure.of(file, "find the file", FileErrno.of(e));
-        }
-    }
-
-    @Override
-    public boolean hasItsName(OwnFolder folder) {
-        try {
-            return folder.hasItsName();
-        } catch (IOException e) {
-            throw SaveFailure.of(folder.path(), "find out about the folder", FileErrno.of(e));
-        }
-    }
-
-    @Override
-    public void clear(OwnFolder folder, String stays) {
-        try {
-            folder.clear(stays::equals);
-        } catch (DirectoryNotEmptyException e) {
-            throw SaveFailure.of(Path.of(e.getFile()), "delete the folder of another user", ENOTEMPTY);
-        } catch (IOException e) {
-            throw SaveFailure.of(folder.path(), "delete the files in the folder", FileErrno.of(e));
-        }
-    }
-
-    @Override
-    public List<String> list(Path folder) {
-        try {
-            return OpenedFile.list(folder).stream().map(entry -> String.valueOf(entry.getFileName())).toList();
-        } catch (IOException e) {
-            throw SaveFailure.of(folder, "list the folder", FileErrno.of(e));
         }
     }
 

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.internal.CheckedFiles;
 import io.gds4j.loader.internal.RowMajor;
@@ -136,7 +137,15 @@ final class TensorBytes implements AutoCloseable {
     private void readFiles(TensorSlice whole, long offset, MemoryRange to) {
         for (StridedCopy all : whole.copies()) {
             for (StridedCopy rows : all.within(offset, offset + to.length())) {
-                originals.read(whole.file(rows), handle -> read(handle, rows, to, rows.sliceOffset() - offset));
+                Path path = whole.file(rows);
+                try (CheckedFiles.Share share = originals.borrow(path)) {
+                    try {
+                        read(share.file(), rows, to, rows.sliceOffset() - offset);
+                    } catch (CuFileException e) {
+                        originals.checkAfter(e, path, share.file());
+                        throw e;
+                    }
+                }
             }
         }
     }
@@ -149,8 +158,7 @@ final class TensorBytes implements AutoCloseable {
         long length = rows.fileEnd() - rows.fileOffset();
         ScatterCopy copy = new ScatterCopy(
                 0, rows.filePitch(), rows.width(), rows.rows(), to, offset, rows.slicePitch());
-        long read = control.moved().count(
-                result -> handle.readScattered(rows.fileOffset(), length, List.of(copy), result));
+        long read = control.moved().readScattered(handle, rows.fileOffset(), length, List.of(copy));
         if (read < length) {
             throw CheckedFiles.changed(handle.path().orElseThrow(), "the file ends at %s, within a tensor"
                     .formatted(rows.fileOffset() + read));

@@ -7,10 +7,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A sample of the fault matrix, with every native function that an operation calls. {@code dev/faults.sh} runs the whole. */
+@Tag("slow")
 class FaultMatrixTest {
     private static final int CELLS = 120;
 

@@ -15,11 +15,14 @@ import io.gds4j.IoResult;
 import io.gds4j.IoResults;
 import io.gds4j.RangeRead;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Budget;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorInTurn;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.TensorsInTurn;
 import io.gds4j.loader.faults.Operation.Io;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.MatrixSaves;
@@ -65,6 +68,7 @@ final class Operations {
             all.add(Operation.of("ranges", kind, Io.DIRECT, Operations::ranges));
             all.add(Operation.of("register", kind, Io.DIRECT, Operations::register));
             all.add(Operation.of("load", kind, Io.CACHED, Operations::load));
+            all.add(Operation.of("in turn", kind, Io.CACHED, Operations::inTurn));
             all.add(Operation.of("save", kind, Io.CACHED, MatrixSaves::save));
         }
         all.add(Operation.of("sharded save", MemoryKind.HOST, Io.CACHED, MatrixSaves::saveSharded));
@@ -565,6 +569,48 @@ final class Operations {
                     }
                 }
             }
+        }
+    }
+
+    /** Tensors that take turns in memory for about two of them, which the stream gives back. */
+    private static void inTurn(Stage stage, MemoryKind kind) throws Exception {
+        if (kind.isCuda()) {
+            stage.withStream((stream, synchronize) -> inTurn(stage, kind, stream));
+            return;
+        }
+        try (HostStream stream = HostStream.create()) {
+            inTurn(stage, kind, stream.address());
+        }
+    }
+
+    private static void inTurn(Stage stage, MemoryKind kind, long stream) throws Exception {
+        TensorPattern pattern = new TensorPattern(14);
+        Path path = stage.folder().resolve("turns.safetensors");
+        SafetensorsWriter writer = new SafetensorsWriter(path).durable(false);
+        for (int i = 0; i < 5; i++) {
+            writer.tensor("w" + i, DType.BF16, 209, 251).tensor("e" + i, DType.F32, 77);
+        }
+        writer.write(pattern);
+        stage.driver();
+        for (int round = 0; round < ROUNDS; round++) {
+            Optional<Integer> count = stage.attempt(() -> {
+                int seen = 0;
+                try (CuFileStream ordered = stage.driver().stream(stream, Set.of());
+                        TensorsInTurn tensors = Checkpoint.open(path).plan()
+                                .to(kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE)
+                                .inTurn(stage.driver(), Budget.bytes(1200 << 10))) {
+                    for (TensorInTurn turn : tensors) {
+                        byte[] bytes = new byte[Math.toIntExact(turn.tensor().length())];
+                        stage.driver().allocator().copyToHost(turn.tensor().range(), MemorySegment.ofArray(bytes));
+                        assertThat(pattern.mismatch(turn.tensor().name(), 0, MemorySegment.ofArray(bytes)))
+                                .as("first wrong byte of %s", turn.tensor().name()).isEqualTo(-1);
+                        turn.close(ordered);
+                        seen++;
+                    }
+                }
+                return seen;
+            });
+            count.ifPresent(seen -> assertThat(seen).as("tensors in turn").isEqualTo(10));
         }
     }
 }

@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -67,6 +68,12 @@ class OpenFilesTest {
         }
     }
 
+    private static void use(OpenFiles<Path> files, Path path, Consumer<Path> action) {
+        try (OpenFiles<Path>.Share share = files.borrow(path)) {
+            action.accept(share.file());
+        }
+    }
+
     private static List<Path> paths(int count) {
         return IntStream.range(0, count).mapToObj(i -> Path.of("f" + i)).toList();
     }
@@ -79,7 +86,7 @@ class OpenFilesTest {
             assertThat(names.open).containsExactlyInAnyOrderElementsOf(paths(3));
             assertThat(names.opened).isEqualTo(3);
             for (Path path : paths(10)) {
-                names.use(path, file -> assertThat(names.open).contains(file));
+                use(names, path, file -> assertThat(names.open).contains(file));
             }
             assertThat(names.opened).isEqualTo(10);
             names.finish();
@@ -90,11 +97,11 @@ class OpenFilesTest {
     @Test
     void filesInUseStayOpen() {
         try (Names names = new Names(1)) {
-            names.use(Path.of("a"), a -> names.use(Path.of("b"), b -> {
+            use(names, Path.of("a"), a -> use(names, Path.of("b"), b -> {
                 assertThat(names.open).containsExactlyInAnyOrder(a, b);
-                names.use(Path.of("a"), again -> assertThat(again).isSameAs(a));
+                use(names, Path.of("a"), again -> assertThat(again).isSameAs(a));
             }));
-            names.use(Path.of("c"), c -> assertThat(names.open).containsExactly(c));
+            use(names, Path.of("c"), c -> assertThat(names.open).containsExactly(c));
         }
     }
 
@@ -103,14 +110,14 @@ class OpenFilesTest {
         try (Names names = new Names(100)) {
             names.limit = 4;
             for (Path path : paths(10)) {
-                names.use(path, file -> {
+                use(names, path, file -> {
                 });
             }
             assertThat(names.most).isEqualTo(4);
         }
         try (Names none = new Names(100)) {
             none.limit = 0;
-            assertThatThrownBy(() -> none.use(Path.of("a"), file -> {
+            assertThatThrownBy(() -> use(none, Path.of("a"), file -> {
             })).isInstanceOf(CuFileException.class);
         }
     }
@@ -118,12 +125,12 @@ class OpenFilesTest {
     @Test
     void fileThatFailsItsCheckIsClosed() {
         try (Names names = new Names(1)) {
-            names.use(Path.of("bad"), file -> {
+            use(names, Path.of("bad"), file -> {
             });
-            assertThatThrownBy(() -> names.use(Path.of("a"), file -> {
+            assertThatThrownBy(() -> use(names, Path.of("a"), file -> {
             })).hasMessage("bad");
             assertThat(names.open).isEmpty();
-            names.use(Path.of("a"), file -> {
+            use(names, Path.of("a"), file -> {
             });
         }
     }
@@ -132,6 +139,7 @@ class OpenFilesTest {
     @Test
     void threadsOpenAndCloseAtTheSameTime() throws Exception {
         CyclicBarrier both = new CyclicBarrier(2);
+        CountDownLatch kept = new CountDownLatch(1);
         AtomicInteger closing = new AtomicInteger();
         try (OpenFiles<Path> files = new OpenFiles<>(2) {
             @Override
@@ -152,6 +160,7 @@ class OpenFilesTest {
             protected void finishFile(Path path, Path file) {
                 closing.incrementAndGet();
                 if (path.equals(Path.of("kept"))) {
+                    kept.countDown();
                     meet(both);
                 }
             }
@@ -161,11 +170,12 @@ class OpenFilesTest {
                 closing.decrementAndGet();
             }
         }) {
-            Consumer<String> use = name -> files.use(Path.of(name), file -> assertThat(file).isEqualTo(Path.of(name)));
+            Consumer<String> use = name -> use(files, Path.of(name), file -> assertThat(file).isEqualTo(Path.of(name)));
             use.accept("kept");
             use.accept("second");
             try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
                 Future<?> closes = threads.submit(() -> use.accept("third"));
+                assertThat(kept.await(60, TimeUnit.SECONDS)).isTrue();
                 Future<?> opens = threads.submit(() -> use.accept("both1"));
                 closes.get(60, TimeUnit.SECONDS);
                 opens.get(60, TimeUnit.SECONDS);
@@ -193,7 +203,7 @@ class OpenFilesTest {
                 SplittableRandom random = new SplittableRandom(seed + thread);
                 for (int i = 0; i < 2000; i++) {
                     Path path = Path.of("f" + random.nextInt(20));
-                    names.use(path, file -> assertThat(file).as("seed %d", seed).isEqualTo(path));
+                    use(names, path, file -> assertThat(file).as("seed %d", seed).isEqualTo(path));
                 }
             });
             assertThat(names.most).as("seed %d", seed).isLessThanOrEqualTo(8);

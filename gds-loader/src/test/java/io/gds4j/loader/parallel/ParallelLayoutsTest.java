@@ -4,13 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import java.io.IOException;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -342,6 +345,24 @@ class ParallelLayoutsTest {
         assertThat(shape(slices, 1, "scales")).containsExactly(2L, 64L);
     }
 
+    /** Configurations, an older file beside them, and the groups of four that rank 1 of 2 has. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            {} | {"bits": [4, {"desc_act": true}], "desc_act": false} | 2
+            {} | {"a": {"b": {"desc_act": false}}} | 2
+            {"quantization_config": {"desc_act": false}} | {} | 2
+            {"quantization_config": {"desc_act": true}} | {"desc_act": false} | 4
+            {"quantization_config": {"desc_act": false}} | {"desc_act": true} | 4
+            {} | {"desc_act": "false"} | 4
+            {} | {"desc_act": null} | 4
+            """)
+    void onlyAPlainFalseTellsThatGroupsAreInOrder(String config, String older, long groups) throws IOException {
+        Files.writeString(folder.resolve("quantize_config.json"), older);
+        List<TensorInfo> gptq = tensors("o_proj", Layout.GPTQ.parameters(64, 256, 64));
+        assertThat(shape(config(rule("o_proj", Split.row()), config).slice(FILE, gptq, 2), 1, "scales"))
+                .containsExactly(groups, 64L);
+    }
+
     @Test
     void groupsMaySpanHeadsAndSingleGroupsAreWhole() {
         // Llama-3.2-1B in small: heads of 64, groups of 128
@@ -364,6 +385,15 @@ class ParallelLayoutsTest {
                 parameter("qweight", DType.I32, (o, i) -> new long[0], 24, 64),
                 parameter("scales", DType.F16, (o, i) -> new long[0], 2, 64),
                 parameter("qzeros", DType.I32, (o, i) -> new long[0], 2, 8))).toArray(TensorInfo[]::new));
+    }
+
+    @Test
+    void matrixOfOneElementIsNotAddedUpByEachRank() {
+        refused(rule("*", Split.row()), 2, "which 2 ranks do not divide", tensor("l.o_proj.weight", DType.F32, 1, 1));
+        refused(rule("*", Split.column()), 2, "which 2 ranks do not divide",
+                tensor("l.up_proj.weight", DType.F32, 1, 1));
+        assertThat(rule("*", Split.row()).slice(FILE, List.of(tensor("l.o_proj.weight_scale", DType.F32, 1, 1)), 2))
+                .hasSize(2);
     }
 
     @Test
@@ -478,6 +508,30 @@ class ParallelLayoutsTest {
                 16L);
     }
 
+    /** The forms of PEFT: a file names no adapter, a model in memory does, and has the layer itself beside it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"%s.lora_B.weight", "%s.lora_B.default.weight", "%s.base_layer.weight"})
+    void keysFindQueriesBesideThemInEachFormOfAnAdapter(String form) {
+        TensorInfo queries = tensor("layers.0." + form.formatted("q_proj"), DType.F32, 16, 4);
+        TensorInfo keys = tensor("layers.0." + form.formatted("k_proj"), DType.F32, 8, 4);
+        assertThat(ParallelPlan.llama(new AttentionHeads(4, 2)).slice(FILE, List.of(queries, keys), 2))
+                .filteredOn(slice -> slice.rank() == 1)
+                .extracting(slice -> slice.shape().getFirst()).containsExactly(8L, 4L);
+        refused(ParallelPlan.llama(new AttentionHeads(4, 4)), 2, "would have heads of 2 elements, and its queries",
+                queries, keys);
+    }
+
+    /** The number of heads is of one attention: a second one in the same layers may have as many only if it has the same size. */
+    @Test
+    void attentionOfAnotherSizeInTheSameLayersIsRefused() {
+        TensorInfo queries = tensor("h.0.attn.q_proj.weight", DType.F32, 8, 4);
+        ParallelPlan plan = ParallelPlan.llama(new AttentionHeads(2, 2));
+        refused(plan, 2, "has 4 elements of queries beside it, unlike 'attn.' with 8", queries,
+                tensor("h.0.attn.cross_attn.q_proj.weight", DType.F32, 4, 4));
+        assertThat(plan.slice(FILE, List.of(queries, tensor("h.0.cross_attn.q_proj.weight", DType.F32, 8, 4),
+                tensor("h.1.attn.q_proj.weight", DType.F32, 4, 4)), 2)).hasSize(6);
+    }
+
     @Test
     void scalesOfCachesAreSingleElements() {
         TensorInfo scale = tensor("self_attn.k_scale", DType.F32);
@@ -522,6 +576,14 @@ class ParallelLayoutsTest {
                         "1 down_proj.weight[0:4,4:8] [4, 4]", "0 up_proj.bias[0:4] [4]", "1 up_proj.bias[4:8] [4]");
         assertThat(slices.get(2).copies()).containsExactly(new StridedCopy(64, 128, 1, 128, 0, 128));
         refused(ParallelPlan.llama(), 2, "is in no layout that is known", all[1], all[2], all[3]);
+        // names with ranges of another shape are no pieces, and do not keep the others from being some
+        for (TensorInfo odd : List.of(tensor("up_proj.weight[0:2]", DType.F32, 2, 8),
+                tensor("up_proj.weight[0:2,0:4]", DType.F32, 2, 8))) {
+            List<TensorInfo> more = new ArrayList<>(List.of(all));
+            more.add(odd);
+            assertThat(ParallelPlan.llama().slice(FILE, more, tensor -> !tensor.equals(odd), 2)).hasSize(slices.size());
+            refused(ParallelPlan.llama(), 2, odd.name(), more.toArray(TensorInfo[]::new));
+        }
     }
 
     @Test
@@ -641,6 +703,20 @@ class ParallelLayoutsTest {
         assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": [8, 8, 4]}"))
                 .as("not as many as heads of queries").isEmpty();
         assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": \"8\"}")).isEmpty();
+        // what a nested object says replaces all that is beside it, and what follows counts, too
+        assertThat(heads("""
+                {"num_attention_heads": 4, "num_key_value_heads": 4, "text_config": {"num_attention_heads": 8}}"""))
+                .contains(new AttentionHeads(8));
+        assertThat(heads("""
+                {"text_config": {"n_head": 8, "multi_query": true}, "num_kv_heads": 8}"""))
+                .contains(new AttentionHeads(8, 1));
+        assertThat(heads("""
+                {"multi_query": true, "text_config": {"n_head": 8, "multi_query": false}}"""))
+                .contains(new AttentionHeads(8));
+        assertThat(heads("{\"text_config\": {\"n_head\": 8}, \"multi_query\": true}"))
+                .contains(new AttentionHeads(8, 1));
+        assertThat(heads("{\"per_layer_config\": {\"1\": [{\"n_head\": 2}], \"2\": {\"n_head\": 4}}, \"n_head\": 8}"))
+                .isEmpty();
         assertThat(heads("{}")).isEmpty();
         for (String[] wrong : new String[][]{{"{\"num_attention_heads\": 0}", "allowed are 1 to"},
                 {"{\"num_attention_heads\": 1.5}", "must be a whole number"}, {"{", "ends early"},
@@ -775,6 +851,46 @@ class ParallelLayoutsTest {
         assertThat(whole.withHeads(new AttentionHeads(32)).slice(FILE, List.of(text, other), 4)).hasSize(8);
     }
 
+    /** What is told may be of the tower of the rule: 4 heads of 16 and 16 of 4 have the same shapes. */
+    @Test
+    void headsThatARuleRepeatsAreThoseOfItsTower() {
+        TensorInfo text = tensor("text.layers.0.q_proj.weight", DType.BF16, 512, 512);
+        TensorInfo other = tensor("draft.layers.0.q_proj.weight", DType.BF16, 64, 64);
+        ParallelPlan plan = ParallelPlan.of("p", List.of(
+                new ParallelRule("text.layers.*.q_proj", Split.column(new Split.Part(1, 4))),
+                new ParallelRule("q_proj", Split.column())));
+        for (List<TensorInfo> tensors : List.of(List.of(text, other), List.of(other, text))) {
+            refused(plan.withHeads(new AttentionHeads(4)), 2, "'draft.layers.0.q_proj.weight' is of another part",
+                    tensors.toArray(TensorInfo[]::new));
+        }
+        assertThat(plan.withHeads(new AttentionHeads(16)).slice(FILE, List.of(text, other), 4)).hasSize(8);
+    }
+
+    /** An indexer has one head of keys, and its queries beside it have a name of their own. */
+    @Test
+    void keysWithoutQueriesHaveOtherHeads() {
+        TensorInfo query = tensor("layers.0.self_attn.q_b_proj.weight", DType.BF16, 64, 16);
+        ParallelPlan plan = ParallelPlan.of("p", List.of(
+                new ParallelRule("*", Split.column()))).withHeads(new AttentionHeads(8, 8));
+        for (String key : List.of("wk", "k_proj", "attn_k")) {
+            TensorInfo alone = tensor("layers.0.self_attn.indexer." + key + ".weight", DType.BF16, 16, 16);
+            refused(plan, 2, "beside it, unlike other keys", query, alone);
+        }
+        assertThat(plan.slice(FILE, List.of(query), 2)).hasSize(2);
+    }
+
+    @Test
+    void outputsOfFusedLayersHaveTheHeadsOfTheirQueries() {
+        TensorInfo fused = tensor("self_attn.qkv_proj.weight", DType.BF16, 48, 16);
+        ParallelPlan plan = ParallelPlan.of("p", List.of(new ParallelRule("qkv_proj", Split.column()),
+                new ParallelRule("*", Split.row()))).withHeads(new AttentionHeads(4, 4));
+        for (String output : List.of("o_proj", "dense")) {
+            TensorInfo behind = tensor("self_attn." + output + ".weight", DType.BF16, 16, 16);
+            assertThat(plan.slice(FILE, List.of(fused, behind), 4)).hasSize(8);
+            refused(plan, 8, "has 4 heads, fewer than the 8 ranks", fused, behind);
+        }
+    }
+
     @Test
     void layersOfOneTowerHaveItsHeads() {
         ParallelPlan plan = ParallelPlan.llama(new AttentionHeads(32, 32));
@@ -808,5 +924,40 @@ class ParallelLayoutsTest {
         ParallelPlan.replicate().forModel(folder, NONE);
         ParallelPlan.llama(HEADS).forModel(folder, NONE);
         assertThatThrownBy(() -> ParallelPlan.llama().forModel(folder, NONE)).hasMessageContaining("config.json");
+        for (ParallelPlan needless : List.of(rule("up_proj", Split.column()), rule("o_proj", Split.row()),
+                rule("k_proj", Split.column(new Split.Part(1, 4))), rule("k_proj", Split.row()))) {
+            needless.forModel(folder, NONE);
+        }
+        for (String pattern : List.of("k_proj", "k_proj.weight", "*_proj", "attn.qkv")) {
+            assertThatThrownBy(() -> rule(pattern, Split.column()).forModel(folder, NONE)).as(pattern)
+                    .hasMessageContaining("config.json");
+        }
+        Files.writeString(folder.resolve("config.json"), "{}");
+        ParallelPlan columns = rule("up_proj", Split.column());
+        assertThat(columns.forModel(folder, NONE)).as("without a look at files").isSameAs(columns);
+    }
+
+    @Test
+    void configurationsAreFilesOfUtf8WithinTheFolder(@TempDir Path outside) throws IOException {
+        Path config = folder.resolve("config.json");
+        Files.createDirectory(config);
+        assertThat(AttentionHeads.of(folder, NONE)).as("a folder").isEmpty();
+        Files.delete(config);
+        Path file = Files.writeString(outside.resolve("other.json"), "{\"n_head\": 8}");
+        Files.createSymbolicLink(config, file);
+        assertThatThrownBy(() -> AttentionHeads.of(folder, NONE)).isInstanceOfSatisfying(CheckpointException.class,
+                e -> assertThat(e.rule()).isEqualTo(CheckpointRule.LINK_OUTSIDE));
+        assertThat(AttentionHeads.of(folder, NONE, FileVisitOption.FOLLOW_LINKS)).contains(new AttentionHeads(8));
+        Files.delete(config);
+        Files.write(config, new byte[]{-1, '{', '}'});
+        assertThatThrownBy(() -> AttentionHeads.of(folder, NONE)).hasMessageContaining("the file is not UTF-8");
+        byte[] largest = new byte[16 << 20];
+        Arrays.fill(largest, (byte) ' ');
+        largest[0] = '{';
+        largest[1] = '}';
+        Files.write(config, largest);
+        assertThat(AttentionHeads.of(folder, NONE)).isEmpty();
+        Files.write(config, Arrays.copyOf(largest, largest.length + 1));
+        assertThatThrownBy(() -> AttentionHeads.of(folder, NONE)).hasMessageContaining("more than 16777216 bytes");
     }
 }

@@ -12,9 +12,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -58,6 +63,88 @@ class ParallelPlanTest {
         assertThat(rule.matches("layers.0.self_attn.my_q_proj.weight")).isFalse();
         assertThat(new ParallelRule("*norm*", Split.replicate()).matches("a.input_layernorm.weight")).isTrue();
         assertThat(new ParallelRule("*", Split.replicate()).matches("x")).isTrue();
+        assertThat(rule.matches("q_proj.weight")).as("the end of a pattern").isFalse();
+    }
+
+    /** Names and patterns of a few letters, components without letters, and stars, beside regular expressions. */
+    @Test
+    @Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void patternsMatchAsRegularExpressionsDo() {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        int matches = 0;
+        for (int round = 0; round < 5000; round++) {
+            String name = letters(random, "ab.", 7);
+            String pattern = letters(random, "ab*.", 5).replaceAll("^\\.+|\\.+$", "").replaceAll("\\.+", ".");
+            if (pattern.isEmpty()) {
+                continue;
+            }
+            String module = name.substring(0, Math.max(0, name.lastIndexOf('.')));
+            Pattern end = Pattern.compile("(?:.*\\.)?" + pattern.replace(".", "\\.").replace("*", "[^.]*"));
+            boolean expected = end.matcher(name).matches() || name.contains(".") && end.matcher(module).matches();
+            String what = "-Dgds4j.property.seed=%d: %s for '%s'".formatted(seed, pattern, name);
+            ParallelRule rule = new ParallelRule(pattern, Split.replicate());
+            assertThat(rule.matches(name)).as(what).isEqualTo(expected);
+            BitSet found = new BitSet();
+            assertThat(new RuleTree(List.of(rule)).find(name, found)).isTrue();
+            assertThat(found.get(0)).as(what).isEqualTo(expected);
+            matches += expected ? 1 : 0;
+        }
+        assertThat(matches).isGreaterThan(500);
+    }
+
+    private static String letters(SplittableRandom random, String of, int most) {
+        return random.ints(1 + random.nextInt(most), 0, of.length()).mapToObj(i -> of.substring(i, i + 1))
+                .collect(Collectors.joining());
+    }
+
+    /** A name costs a step for each node of the tree, and the letters that are compared there. */
+    @ParameterizedTest
+    @CsvSource({"a.b, a.b, 7", "a.*, a.bb, 14", "*x, ab, 10", "*a*, ab.ab, 28"})
+    void workForANameHasABudget(String pattern, String name, long steps) {
+        List<ParallelRule> rules = List.of(new ParallelRule(pattern, Split.replicate()));
+        long free = steps - RuleTree.STEPS_PER_CHARACTER * name.length();
+        assertThat(new RuleTree(rules, free).find(name, new BitSet())).isTrue();
+        assertThat(new RuleTree(rules, free - 1).find(name, new BitSet())).isFalse();
+    }
+
+    @Test
+    void limitsOfPlansAreAllowedThemselves() throws IOException {
+        ParallelPlan.checkWorld(ParallelPlan.MAX_WORLD);
+        assertThatThrownBy(() -> ParallelPlan.checkWorld(65_537)).hasMessageContaining("allowed are 1 to 65536");
+        String longest = "a".repeat(ParallelRule.MAX_PATTERN);
+        String plan = "{\"%s\": \"colwise\"}";
+        assertThat(json(plan.formatted(longest)).rules()).containsExactly(new ParallelRule(longest, Split.column()));
+        assertThatThrownBy(() -> json(plan.formatted(longest + "a"))).hasMessageContaining("has 1025 characters");
+        assertThatThrownBy(() -> new ParallelRule(longest + "a", Split.column()))
+                .hasMessageContaining("has 1025 characters");
+        assertThat(json("""
+                {"a": {"style": "expert", "dim": 63}, "b": {"style": "dimension", "dim": 0},
+                 "c": {"style": "owner", "rank": 0}, "d": {"style": "owner", "rank": 2147483647},
+                 "e": {"style": "packed_colwise", "heads": 4}}""").rules()).extracting(ParallelRule::split)
+                .containsExactly(new Split.Expert(63, false), Split.dimension(0), new Split.Owner(0),
+                        new Split.Owner(Integer.MAX_VALUE), Split.column(new Part(1, 4), new Part(1, 4)));
+        for (String wrong : List.of("64", "18446744073709551615")) {
+            assertThatThrownBy(() -> json("{\"a\": {\"style\": \"expert\", \"dim\": " + wrong + "}}"))
+                    .hasMessageContaining("dim is " + wrong + "; allowed are 0 to 63");
+        }
+        assertThat(new AttentionHeads(1, 1 << 20).keyValueHeads()).isEqualTo(1 << 20);
+        assertThatThrownBy(() -> new AttentionHeads(1 + (1 << 20))).hasMessageContaining("allowed are 1 to 1048576");
+    }
+
+    @Test
+    void headsWithoutNumberHaveAnySize() {
+        ParallelPlan plan = ParallelPlan.of("p", List.of(new ParallelRule("*", Split.dimension(0, new Part(1, 0, 3)))));
+        TensorInfo tensor = bf16("a.weight", 8L, 2L);
+        assertThat(shape(plan, 4, 3, tensor.name(), tensor)).contains(List.of(2L, 2L));
+    }
+
+    @Test
+    void plansTellTheirNames() {
+        ParallelPlan plan = ParallelPlan.replicate();
+        assertThat(plan.name()).isEqualTo("replicate");
+        assertThat(plan).hasToString("ParallelPlan[replicate, 1 rules]");
+        assertThat(plan.slice(FILE, List.of(bf16("w", 2L)), 2)).allMatch(TensorSlice::isWhole).hasSize(2);
     }
 
     @Test
@@ -69,7 +156,7 @@ class ParallelPlanTest {
                 bf16("model.layers.0.self_attn.o_proj.weight", 8L, 16L),
                 bf16("model.layers.0.mlp.down_proj.weight", 8L, 24L),
                 bf16("model.layers.0.input_layernorm.weight", 8L),
-                bf16("lm_head.weight", 96L, 8L)};
+                bf16("lm_head.weight", 96L, 8L), tensor("model.layers.0.mlp.gate_up_proj.weight", DType.U8, 8L, 1L)};
         assertThat(shape(plan, 4, 3, all[0].name(), all)).contains(List.of(24L, 8L));
         assertThat(shape(plan, 4, 3, all[1].name(), all)).contains(List.of(4L, 8L));
         assertThat(shape(plan, 4, 3, all[2].name(), all)).as("two heads for four ranks").contains(List.of(4L, 8L));
@@ -77,6 +164,8 @@ class ParallelPlanTest {
         assertThat(shape(plan, 4, 3, all[4].name(), all)).contains(List.of(8L, 6L));
         assertThat(shape(plan, 4, 3, all[5].name(), all)).contains(List.of(8L));
         assertThat(shape(plan, 4, 3, all[6].name(), all)).contains(List.of(24L, 8L));
+        assertThat(plan.slice(FILE, List.of(all), 4).getLast().copies()).as("both halves")
+                .extracting(StridedCopy::fileOffset).containsExactly(3L, 7L);
     }
 
     @Test

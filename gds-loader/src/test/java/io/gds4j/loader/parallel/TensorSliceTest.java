@@ -5,16 +5,24 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
+import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.Split.Part;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Random;
 import java.util.SplittableRandom;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -54,6 +62,148 @@ class TensorSliceTest {
         assertThat(new TensorSlice(tensor, 0, List.of(2L, 6L), 12, List.of()).isWhole()).isTrue();
         assertThat(new TensorSlice(tensor, 0, List.of(3L, 4L), 12, List.of()).isWhole()).isFalse();
         assertThat(new TensorSlice(tensor, 0, List.of(2L, 3L), 6, List.of()).isWhole()).isFalse();
+        assertThat(TensorSlice.whole(tensor, 3)).asString().contains("'a'", "rank=3", "bytes=12");
+    }
+
+    @Test
+    void bytesWithinARangeOfASliceAreThoseOfItsRows() {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        for (int round = 0; round < 1000; round++) {
+            long width = 1 + random.nextInt(6);
+            long rows = 1 + random.nextInt(4);
+            long filePitch = rows == 1 ? width : width + random.nextInt(4);
+            long slicePitch = rows == 1 ? width : width + random.nextInt(4);
+            StridedCopy copy = new StridedCopy(random.nextInt(3), random.nextInt(50), width, rows, filePitch,
+                    random.nextInt(20), slicePitch);
+            long from = random.nextInt(60);
+            long to = from + random.nextInt(30);
+            List<StridedCopy> within = copy.within(from, to);
+            String what = "-Dgds4j.property.seed=%d, %s, %d to %d: %s".formatted(seed, copy, from, to, within);
+            assertThat(within.stream().flatMap(TensorSliceTest::bytes).map(Arrays::toString).toList()).as(what)
+                    .isEqualTo(bytes(copy).filter(place -> place[0] >= from && place[0] < to).map(Arrays::toString)
+                            .toList());
+            assertThat(within).as(what).hasSizeLessThanOrEqualTo(3)
+                    .allMatch(part -> part.width() > 0 && part.box() == copy.box())
+                    .allMatch(part -> part.rows() > 1 || part.isContiguous() && part.slicePitch() == part.width());
+        }
+    }
+
+    /** Returns where each byte is in the slice and in the file. */
+    private static Stream<long[]> bytes(StridedCopy copy) {
+        return LongStream.range(0, copy.rows()).boxed().flatMap(row -> LongStream.range(0, copy.width())
+                .mapToObj(i -> new long[]{copy.sliceOffset() + row * copy.slicePitch() + i,
+                        copy.fileOffset() + row * copy.filePitch() + i}));
+    }
+
+    /** Boxes in two files, in row-major and in any other order, with gaps between them. */
+    @Test
+    void slicesOfTensorsInBoxesHaveTheirElements() {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        for (int round = 0; round < 400; round++) {
+            int dimensions = 1 + random.nextInt(4);
+            List<Integer> order = new ArrayList<>(IntStream.range(0, dimensions).boxed().toList());
+            if (random.nextBoolean()) {
+                Collections.shuffle(order, new Random(random.nextLong()));
+            }
+            List<List<Integer>> borders = new ArrayList<>();
+            for (int i = 0; i < dimensions; i++) {
+                int size = 2 * (1 + random.nextInt(3));
+                borders.add(random.ints(random.nextInt(3), 1, size).boxed().collect(Collectors.toCollection(
+                        () -> new TreeSet<>(List.of(0, size)))).stream().toList());
+            }
+            Boxes boxes = new Boxes(borders, new DimensionOrder(order), random);
+            int dimension = random.nextInt(dimensions);
+            List<Part> parts = random.nextBoolean() ? Split.WHOLE : List.of(new Part(1, 0), new Part(1, 0));
+            Split split = random.nextInt(4) == 0 ? Split.replicate() : new Split.Dimension(dimension, parts, true);
+            int world = 1 + random.nextInt(3);
+            String what = "-Dgds4j.property.seed=%d, round %d: %s of %s in %s boxes, order %s, %d ranks".formatted(
+                    seed, round, split, boxes.tensor.shape(), boxes.tensor.boxes().size(), order, world);
+            for (TensorSlice slice : ParallelPlan.of("p", List.of(new ParallelRule("*", split)))
+                    .slice(FILE, List.of(boxes.tensor), world)) {
+                boxes.check(slice, dimension, split, world, what);
+            }
+        }
+    }
+
+    /** A tensor in boxes whose elements are their numbers in row-major order. */
+    private static final class Boxes {
+        private static final Path OTHER = Path.of("n.safetensors");
+
+        private final Map<Path, short[]> files = Map.of(FILE, new short[4096], OTHER, new short[4096]);
+        private final TensorInfo tensor;
+
+        Boxes(List<List<Integer>> borders, DimensionOrder order, SplittableRandom random) {
+            List<Long> shape = borders.stream().map(List::getLast).map(Integer::longValue).toList();
+            List<TensorBox> boxes = new ArrayList<>();
+            int end = 0;
+            int count = borders.stream().mapToInt(border -> border.size() - 1).reduce(1, (a, b) -> a * b);
+            for (int number = 0; number < count; number++) {
+                List<Long> begin = new ArrayList<>();
+                List<Long> size = new ArrayList<>();
+                int rest = number;
+                for (List<Integer> border : borders) {
+                    int at = rest % (border.size() - 1);
+                    rest /= border.size() - 1;
+                    begin.add((long) border.get(at));
+                    size.add((long) border.get(at + 1) - border.get(at));
+                }
+                Path file = random.nextBoolean() ? FILE : OTHER;
+                end += random.nextInt(3);
+                boxes.add(TensorBox.of(file, end, begin, size));
+                for (List<Long> index : indices(size, order)) {
+                    files.get(file)[end++] = (short) linear(shape, IntStream.range(0, size.size())
+                            .mapToObj(i -> begin.get(i) + index.get(i)).toList());
+                }
+            }
+            tensor = TensorInfo.ofBoxes("a", DType.U8, shape, order, boxes);
+        }
+
+        private static long linear(List<Long> shape, List<Long> index) {
+            long linear = 0;
+            for (int i = 0; i < shape.size(); i++) {
+                linear = linear * shape.get(i) + index.get(i);
+            }
+            return linear;
+        }
+
+        /** Returns all indices of a shape, as they lie in memory. */
+        private static List<List<Long>> indices(List<Long> shape, DimensionOrder order) {
+            List<List<Long>> all = List.of(Collections.nCopies(shape.size(), 0L));
+            for (int dimension : order.dimensions()) {
+                all = all.stream().flatMap(index -> LongStream.range(0, shape.get(dimension)).mapToObj(i -> {
+                    List<Long> next = new ArrayList<>(index);
+                    next.set(dimension, i);
+                    return next;
+                })).toList();
+            }
+            return all;
+        }
+
+        void check(TensorSlice slice, int dimension, Split split, int world, String what) {
+            long[] found = new long[(int) slice.bytes()];
+            Arrays.fill(found, -1);
+            for (StridedCopy copy : slice.copies()) {
+                bytes(copy).forEach(place -> {
+                    assertThat(found[(int) place[0]]).as(what).isEqualTo(-1);
+                    found[(int) place[0]] = files.get(slice.file(copy))[(int) place[1]];
+                });
+            }
+            boolean[] kept = new boolean[tensor.shape().get(dimension).intValue()];
+            if (split instanceof Split.Dimension divided && world > 1) {
+                try {
+                    keep(kept, divided.parts(), true, world, slice.rank());
+                } catch (Refused e) {
+                    throw new AssertionError(what, e);
+                }
+            } else {
+                Arrays.fill(kept, true);
+            }
+            assertThat(found).as(what).containsExactly(indices(tensor.shape(), tensor.order()).stream()
+                    .filter(index -> kept[index.get(dimension).intValue()])
+                    .mapToLong(index -> linear(tensor.shape(), index)).toArray());
+        }
     }
 
     @Test
@@ -141,6 +291,7 @@ class TensorSliceTest {
         byte[] bytes = new byte[(int) slice.bytes()];
         boolean[] written = new boolean[bytes.length];
         for (StridedCopy copy : slice.copies()) {
+            assertThat(copy.width()).as(what).isPositive();
             for (long row = 0; row < copy.rows(); row++) {
                 int from = (int) (copy.fileOffset() + row * copy.filePitch());
                 int to = (int) (copy.sliceOffset() + row * copy.slicePitch());
@@ -208,14 +359,13 @@ class TensorSliceTest {
                 }
                 dimension = dimensions < 2 ? -1 : dimensions - 1;
                 parts = row.parts();
-                boolean several = shape.stream().anyMatch(size -> size != 1);
-                if (dimension > 0 && several && parts.stream().anyMatch(p -> p.heads() > 0 && p.heads() < world)) {
+                if (dimension > 0 && parts.stream().anyMatch(p -> p.heads() > 0 && p.heads() < world)) {
                     throw new Refused(); // the sum of the ranks would have inputs twice
                 }
                 roundUp = row.roundUp();
             }
         }
-        boolean single = shape.stream().allMatch(size -> size == 1);
+        boolean single = dimensions < 2 && shape.stream().allMatch(size -> size == 1);
         long total = shape.stream().reduce(1L, (a, b) -> a * b);
         boolean[] kept = new boolean[dimension < 0 ? 0 : shape.get(dimension).intValue()];
         boolean whole = dimension < 0 || single || world == 1;

@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** A disk that fails to answer a question does not answer no: a save that asks for files, permissions and locks fails, too. */
+@Tag("slow")
 @Timeout(60)
 class BadAnswersTest {
     private static final long SHARDS = 100_000;
@@ -99,7 +101,7 @@ class BadAnswersTest {
     void lockThatFailsIsNotTaken() {
         for (int errno : new int[]{Errno.EIO, Errno.ESTALE, Errno.ETIMEDOUT}) {
             posix.on(PosixCall.FCNTL).fails(errno);
-            assertReports(() -> SaveLock.take(posix, folder, ".lock"), errno);
+            assertReports(() -> LibcLock.take(posix, folder, ".lock"), errno);
         }
         assertThat(posix.openDescriptors()).isZero();
     }
@@ -108,7 +110,7 @@ class BadAnswersTest {
     void lockOfAFileSystemWithoutLocksIsTakenAndAnInterruptedOneRepeated() {
         for (int errno : new int[]{ENOLCK, Errno.EOPNOTSUPP, Errno.EINVAL, Errno.EINTR}) {
             posix.on(PosixCall.FCNTL).fails(errno);
-            SaveLock.take(posix, folder, ".lock").close();
+            LibcLock.take(posix, folder, ".lock").close();
         }
     }
 
@@ -116,7 +118,7 @@ class BadAnswersTest {
     @Test
     void lockFileThatCannotBeLookedAtIsReported() {
         posix.on(PosixCall.STATX).always().fails(Errno.ESTALE);
-        assertReports(() -> SaveLock.take(posix, folder, ".lock"), Errno.ESTALE);
+        assertReports(() -> LibcLock.take(posix, folder, ".lock"), Errno.ESTALE);
         assertThat(posix.openDescriptors()).isZero();
     }
 }

@@ -15,7 +15,7 @@ import java.util.List;
 /**
  * The CUDA driver library through FFM. Out-parameters are in memory of the calling thread, so that a call allocates nothing.
  */
-public final class FfmCuda implements Cuda {
+final class FfmCuda implements Cuda {
     private static final long TEXT_BYTES = 256;
     private static final long MAX_MESSAGE = 1024;
     private static final long SECOND = Long.BYTES;

@@ -4,7 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 /** An array of {@code struct ibv_sge}: pieces of memory. */
-public final class Pieces extends Struct {
+final class Pieces extends Struct {
     static final long SIZE = 16;
     static final long ADDR = 0;
     static final long LENGTH = 8;

@@ -30,12 +30,14 @@ import java.util.concurrent.FutureTask;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** A server of TLS whose whole answer arrives at once. Records that OpenSSL holds already must not wait for the socket. */
+@Tag("slow")
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CurlReadAheadTest {
     private static final char[] PASSWORD = "changeit".toCharArray();

@@ -101,7 +101,7 @@ public abstract class DriverContract extends BackendContract {
     @Test
     void askingForPropertiesOpensAClosedDriver() {
         CuFileBackend backend = closedBackend();
-        backend.driverGetProperties();
+        backend.controls().driverGetProperties();
         assertThat(backend.useCount()).isEqualTo(1);
         backend.driverClose();
     }
@@ -292,9 +292,10 @@ public abstract class DriverContract extends BackendContract {
     @Test
     void limitsOfAClosedDriverCannotBeSet() {
         CuFileBackend backend = closedBackend();
-        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.driverSetMaxDirectIoSize(1024));
-        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.driverSetMaxCacheSize(1 << 20));
-        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.driverSetMaxPinnedMemSize(1 << 20));
+        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.controls().driverSetMaxDirectIoSize(1024));
+        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.controls().driverSetMaxCacheSize(1 << 20));
+        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED,
+                () -> backend.controls().driverSetMaxPinnedMemSize(1 << 20));
         closeAll(backend);
     }
 

@@ -38,12 +38,14 @@ public abstract class LaterContract extends BackendContract {
     void peerToPeerFlagsLastUntilTheDriverCloses() {
         CuFileBackend backend = closedBackend("cuFileDriverSetP2PFlags");
         backend.driverOpen();
-        backend.driverSetP2pFlags(TargetType.NVME, ALLOWED);
-        assertThat(backend.driverGetP2pFlags(TargetType.NVME) & ALLOWED).isEqualTo(ALLOWED);
+        backend.controls().driverSetP2pFlags(TargetType.NVME, ALLOWED);
+        assertThat(backend.controls().driverGetP2pFlags(TargetType.NVME) & ALLOWED).isEqualTo(ALLOWED);
         backend.driverClose();
         Failures.expect(
-                CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.driverSetP2pFlags(TargetType.NVME, ALLOWED));
-        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.driverGetP2pFlags(TargetType.NVME));
+                CuFileError.DRIVER_NOT_INITIALIZED,
+                () -> backend.controls().driverSetP2pFlags(TargetType.NVME, ALLOWED));
+        Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED,
+                () -> backend.controls().driverGetP2pFlags(TargetType.NVME));
     }
 
     @Test
@@ -53,9 +55,10 @@ public abstract class LaterContract extends BackendContract {
         try {
             for (int flags : new int[]{0, 2, 4, 9, 16, 31, 32, -1}) {
                 Failures.expect(
-                        CuFileError.INVALID_VALUE, () -> backend.driverSetP2pFlags(TargetType.NVMEOF, flags));
+                        CuFileError.INVALID_VALUE,
+                        () -> backend.controls().driverSetP2pFlags(TargetType.NVMEOF, flags));
             }
-            assertThat(backend.driverGetP2pFlags(TargetType.NVMEOF)).isZero();
+            assertThat(backend.controls().driverGetP2pFlags(TargetType.NVMEOF)).isZero();
         } finally {
             backend.driverClose();
         }
@@ -65,18 +68,19 @@ public abstract class LaterContract extends BackendContract {
     void gpuSlabsApplyToTheNextOpen() {
         CuFileBackend backend = closedBackend("cuFileSetParameterGpuBounceBufferSlabArray");
         SlabArray slabs = new SlabArray(List.of(1024L, 8192L), List.of(4L, 2L));
-        Failures.expect(CuFileError.INVALID_VALUE, backend::getParameterGpuBounceBufferSlabArray);
-        backend.setParameterGpuBounceBufferSlabArray(slabs);
-        assertThat(backend.getParameterGpuBounceBufferSlabArray()).as("staged").isEqualTo(slabs);
+        Failures.expect(CuFileError.INVALID_VALUE, backend.controls()::getParameterGpuBounceBufferSlabArray);
+        backend.controls().setParameterGpuBounceBufferSlabArray(slabs);
+        assertThat(backend.controls().getParameterGpuBounceBufferSlabArray()).as("staged").isEqualTo(slabs);
         backend.driverOpen();
         try {
-            assertThat(backend.getParameterGpuBounceBufferSlabArray()).as("running").isEqualTo(slabs);
+            assertThat(backend.controls().getParameterGpuBounceBufferSlabArray()).as("running").isEqualTo(slabs);
             Failures.expect(
-                    CuFileError.DRIVER_ALREADY_OPEN, () -> backend.setParameterGpuBounceBufferSlabArray(slabs));
+                    CuFileError.DRIVER_ALREADY_OPEN,
+                    () -> backend.controls().setParameterGpuBounceBufferSlabArray(slabs));
         } finally {
             backend.driverClose();
         }
-        Failures.expect(CuFileError.INVALID_VALUE, backend::getParameterGpuBounceBufferSlabArray);
+        Failures.expect(CuFileError.INVALID_VALUE, backend.controls()::getParameterGpuBounceBufferSlabArray);
     }
 
     @Test
@@ -85,10 +89,11 @@ public abstract class LaterContract extends BackendContract {
         Path file = newPath();
         backend.driverOpen();
         try {
-            backend.exportPcieTopology(file);
+            backend.controls().exportPcieTopology(file);
             assertThat(Files.readString(file)).contains("{").contains("}");
             Failures.expect(
-                    CuFileError.INVALID_VALUE, () -> backend.exportPcieTopology(file.resolveSibling("none/file")));
+                    CuFileError.INVALID_VALUE,
+                    () -> backend.controls().exportPcieTopology(file.resolveSibling("none/file")));
         } catch (CuFileException e) {
             assertThat(e.error()).as("a machine without a topology: %s", e).isEqualTo(CuFileError.INTERNAL_ERROR);
             assertThat(file).doesNotExist();

@@ -51,10 +51,11 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     /** Ends a test of a parameter that came after the version of the backend. */
-    private static void assumeServed(CuFileBackend backend, CuFileParameter parameter) {
+    private static void assumeServed(CuFileBackend backend, CuFileParameter<?> parameter) {
         String[] since = parameter.key().since().split("\\.");
         int first = Integer.parseInt(since[0]) * 1000 + Integer.parseInt(since[1]) * 10;
-        assumeTrue(backend.getVersion() >= first, () -> parameter + " came with cuFile " + parameter.key().since());
+        assumeTrue(backend.controls().getVersion() >= first,
+                () -> parameter + " came with cuFile " + parameter.key().since());
     }
 
     @ParameterizedTest
@@ -105,16 +106,16 @@ public abstract class ParameterContract extends BackendContract {
     @EnumSource
     void sizeSetWhileClosedAppliesToTheNextOpen(SizeParameter parameter) {
         CuFileBackend backend = closedBackend();
-        long before = backend.getParameterSizeT(parameter);
+        long before = backend.controls().getParameter(parameter);
         long other = otherThan(parameter, before);
-        backend.setParameterSizeT(parameter, other);
-        assertThat(backend.getParameterSizeT(parameter)).as("staged").isEqualTo(other);
+        backend.controls().setParameter(parameter, other);
+        assertThat(backend.controls().getParameter(parameter)).as("staged").isEqualTo(other);
         backend.driverOpen();
-        assertThat(backend.getParameterSizeT(parameter)).as("running").isEqualTo(other);
+        assertThat(backend.controls().getParameter(parameter)).as("running").isEqualTo(other);
         backend.driverClose();
-        assertThat(backend.getParameterSizeT(parameter)).as("after close").isEqualTo(before);
+        assertThat(backend.controls().getParameter(parameter)).as("after close").isEqualTo(before);
         backend.driverOpen();
-        assertThat(backend.getParameterSizeT(parameter)).as("the next open").isEqualTo(before);
+        assertThat(backend.controls().getParameter(parameter)).as("the next open").isEqualTo(before);
         backend.driverClose();
     }
 
@@ -141,40 +142,40 @@ public abstract class ParameterContract extends BackendContract {
     void switchSetWhileClosedAppliesToTheNextOpen(BoolParameter parameter) {
         CuFileBackend backend = closedBackend();
         assumeServed(backend, parameter);
-        boolean before = backend.getParameterBool(parameter);
-        backend.setParameterBool(parameter, !before);
-        assertThat(backend.getParameterBool(parameter)).as("staged").isEqualTo(!before);
+        boolean before = backend.controls().getParameter(parameter);
+        backend.controls().setParameter(parameter, !before);
+        assertThat(backend.controls().getParameter(parameter)).as("staged").isEqualTo(!before);
         if (parameter == BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE && diverges(Divergence.NEEDS_COMPAT_MODE)) {
             Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::driverOpen);
             return;
         }
         backend.driverOpen();
-        assertThat(backend.getParameterBool(parameter)).as("running").isEqualTo(!before);
+        assertThat(backend.controls().getParameter(parameter)).as("running").isEqualTo(!before);
         backend.driverClose();
-        assertThat(backend.getParameterBool(parameter)).as("after close").isEqualTo(before);
+        assertThat(backend.controls().getParameter(parameter)).as("after close").isEqualTo(before);
     }
 
     @Test
     void textSetWhileClosedAppliesToTheNextOpen() {
         CuFileBackend backend = closedBackend();
-        String before = backend.getParameterString(StringParameter.LOGGING_LEVEL);
-        backend.setParameterString(StringParameter.LOGGING_LEVEL, "WARN");
+        String before = backend.controls().getParameter(StringParameter.LOGGING_LEVEL);
+        backend.controls().setParameter(StringParameter.LOGGING_LEVEL, "WARN");
         backend.driverOpen();
-        assertThat(backend.getParameterString(StringParameter.LOGGING_LEVEL)).isEqualTo("WARN");
+        assertThat(backend.controls().getParameter(StringParameter.LOGGING_LEVEL)).isEqualTo("WARN");
         backend.driverClose();
-        assertThat(backend.getParameterString(StringParameter.LOGGING_LEVEL)).isEqualTo(before);
+        assertThat(backend.controls().getParameter(StringParameter.LOGGING_LEVEL)).isEqualTo(before);
     }
 
     @Test
     void slabsSetWhileClosedApplyToTheNextOpen() {
         CuFileBackend backend = closedBackend();
-        SlabArray before = backend.getParameterPosixPoolSlabArray();
+        SlabArray before = backend.controls().getParameterPosixPoolSlabArray();
         SlabArray other = new SlabArray(List.of(8L, 64L), List.of(4L, 2L));
-        backend.setParameterPosixPoolSlabArray(other);
+        backend.controls().setParameterPosixPoolSlabArray(other);
         backend.driverOpen();
-        assertThat(backend.getParameterPosixPoolSlabArray()).isEqualTo(other);
+        assertThat(backend.controls().getParameterPosixPoolSlabArray()).isEqualTo(other);
         backend.driverClose();
-        assertThat(backend.getParameterPosixPoolSlabArray()).isEqualTo(before);
+        assertThat(backend.controls().getParameterPosixPoolSlabArray()).isEqualTo(before);
     }
 
     @Test
@@ -184,16 +185,16 @@ public abstract class ParameterContract extends BackendContract {
         try {
             for (SizeParameter parameter : SizeParameter.values()) {
                 Failures.expect(CuFileError.DRIVER_ALREADY_OPEN,
-                        () -> backend.setParameterSizeT(parameter, otherThan(parameter, 0)));
+                        () -> backend.controls().setParameter(parameter, otherThan(parameter, 0)));
             }
             for (BoolParameter parameter : BoolParameter.values()) {
                 Failures.expect(
-                        CuFileError.DRIVER_ALREADY_OPEN, () -> backend.setParameterBool(parameter, true));
+                        CuFileError.DRIVER_ALREADY_OPEN, () -> backend.controls().setParameter(parameter, true));
             }
             Failures.expect(CuFileError.DRIVER_ALREADY_OPEN,
-                    () -> backend.setParameterString(StringParameter.LOGGING_LEVEL, "INFO"));
+                    () -> backend.controls().setParameter(StringParameter.LOGGING_LEVEL, "INFO"));
             Failures.expect(CuFileError.DRIVER_ALREADY_OPEN,
-                    () -> backend.setParameterPosixPoolSlabArray(new SlabArray(List.of(4L), List.of(1L))));
+                    () -> backend.controls().setParameterPosixPoolSlabArray(new SlabArray(List.of(4L), List.of(1L))));
         } finally {
             backend.driverClose();
         }
@@ -203,41 +204,41 @@ public abstract class ParameterContract extends BackendContract {
     @EnumSource
     void valueOutsideTheRangeIsRefusedAtTheCall(SizeParameter parameter) {
         CuFileBackend backend = closedBackend();
-        long before = backend.getParameterSizeT(parameter);
+        long before = backend.controls().getParameter(parameter);
         long above = parameter == SizeParameter.PROFILE_STATS ? 4 : Long.MAX_VALUE;
         for (long outside : new long[]{-1, above}) {
             assertThat(Failures.expect(
-                    CuFileError.INVALID_VALUE, () -> backend.setParameterSizeT(parameter, outside)))
+                    CuFileError.INVALID_VALUE, () -> backend.controls().setParameter(parameter, outside)))
                     .hasMessageContaining(parameter.key().name())
                     .hasMessageContaining(parameter.key().allowed());
         }
-        assertThat(backend.getParameterSizeT(parameter)).isEqualTo(before);
+        assertThat(backend.controls().getParameter(parameter)).isEqualTo(before);
     }
 
     @Test
     void unknownLevelOfLoggingIsRefusedAtTheCall() {
         Failures.expect(CuFileError.INVALID_VALUE,
-                () -> closedBackend().setParameterString(StringParameter.LOGGING_LEVEL, "LOUD"));
+                () -> closedBackend().controls().setParameter(StringParameter.LOGGING_LEVEL, "LOUD"));
     }
 
     @Test
     void propertiesShowTheRunningValues() {
         CuFileBackend backend = closedBackend();
-        backend.setParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE, 17);
-        backend.setParameterSizeT(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, 9);
-        backend.setParameterSizeT(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, 2048);
+        backend.controls().setParameter(SizeParameter.PROPERTIES_IO_BATCHSIZE, 17L);
+        backend.controls().setParameter(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, 9L);
+        backend.controls().setParameter(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, 2048L);
         backend.driverOpen();
         try {
-            assertThat(backend.driverGetProperties().maxBatchIoSize()).isEqualTo(17);
-            assertThat(backend.driverGetProperties().maxBatchIoTimeoutMsecs()).isEqualTo(9);
-            assertThat(backend.driverGetProperties().maxDirectIoSizeKb()).isEqualTo(2048);
-            backend.driverSetMaxDirectIoSize(1024);
-            assertThat(backend.driverGetProperties().maxDirectIoSizeKb()).isEqualTo(1024);
+            assertThat(backend.controls().driverGetProperties().maxBatchIoSize()).isEqualTo(17);
+            assertThat(backend.controls().driverGetProperties().maxBatchIoTimeoutMsecs()).isEqualTo(9);
+            assertThat(backend.controls().driverGetProperties().maxDirectIoSizeKb()).isEqualTo(2048);
+            backend.controls().driverSetMaxDirectIoSize(1024);
+            assertThat(backend.controls().driverGetProperties().maxDirectIoSizeKb()).isEqualTo(1024);
         } finally {
             backend.driverClose();
         }
         backend.driverOpen();
-        assertThat(backend.driverGetProperties().maxDirectIoSizeKb())
+        assertThat(backend.controls().driverGetProperties().maxDirectIoSizeKb())
                 .as("a limit lasts as long as its driver")
                 .isEqualTo(backend().config().get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB));
         backend.driverClose();

@@ -86,40 +86,43 @@ public abstract class UnbuiltContract extends BackendContract {
         all.put("cuFileWriteAsync", with -> with.backend.writeAsync(with.streamRequest()));
         all.put("cuFileStreamRegister", with -> with.backend.streamRegister(0, 0));
         all.put("cuFileStreamDeregister", with -> with.backend.streamDeregister(0));
-        all.put("cuFileGetVersion", with -> with.backend.getVersion());
-        all.put("cuFileGetParameterSizeT", with -> with.backend.getParameterSizeT(SizeParameter.values()[0]));
-        all.put("cuFileGetParameterBool", with -> with.backend.getParameterBool(BoolParameter.values()[0]));
-        all.put("cuFileGetParameterString", with -> with.backend.getParameterString(StringParameter.values()[0]));
-        all.put("cuFileSetParameterSizeT", with -> with.backend.setParameterSizeT(SizeParameter.values()[0], 1));
-        all.put("cuFileSetParameterBool", with -> with.backend.setParameterBool(BoolParameter.values()[0], true));
+        all.put("cuFileGetVersion", with -> with.backend.controls().getVersion());
+        all.put("cuFileGetParameterSizeT", with -> with.backend.controls().getParameter(SizeParameter.values()[0]));
+        all.put("cuFileGetParameterBool", with -> with.backend.controls().getParameter(BoolParameter.values()[0]));
+        all.put("cuFileGetParameterString", with -> with.backend.controls().getParameter(StringParameter.values()[0]));
+        all.put("cuFileSetParameterSizeT", with -> with.backend.controls().setParameter(SizeParameter.values()[0], 1L));
+        all.put("cuFileSetParameterBool",
+                with -> with.backend.controls().setParameter(BoolParameter.values()[0], true));
         all.put(
                 "cuFileSetParameterString",
-                with -> with.backend.setParameterString(StringParameter.values()[0], ""));
+                with -> with.backend.controls().setParameter(StringParameter.values()[0], ""));
         all.put(
                 "cuFileGetParameterMinMaxValue",
-                with -> with.backend.getParameterMinMaxValue(SizeParameter.values()[0]));
-        all.put("cuFileSetStatsLevel", with -> with.backend.setStatsLevel(1));
-        all.put("cuFileGetStatsLevel", with -> with.backend.getStatsLevel());
-        all.put("cuFileStatsStart", with -> with.backend.statsStart());
-        all.put("cuFileStatsStop", with -> with.backend.statsStop());
-        all.put("cuFileStatsReset", with -> with.backend.statsReset());
-        all.put("cuFileGetStatsL1", with -> with.backend.getStatsL1());
-        all.put("cuFileGetStatsL2", with -> with.backend.getStatsL2());
-        all.put("cuFileGetStatsL3", with -> with.backend.getStatsL3());
-        all.put("cuFileGetBARSizeInKB", with -> with.backend.getBarSizeInKb(0));
+                with -> with.backend.controls().getParameterMinMaxValue(SizeParameter.values()[0]));
+        all.put("cuFileSetStatsLevel", with -> with.backend.controls().setStatsLevel(1));
+        all.put("cuFileGetStatsLevel", with -> with.backend.controls().getStatsLevel());
+        all.put("cuFileStatsStart", with -> with.backend.controls().statsStart());
+        all.put("cuFileStatsStop", with -> with.backend.controls().statsStop());
+        all.put("cuFileStatsReset", with -> with.backend.controls().statsReset());
+        all.put("cuFileGetStatsL1", with -> with.backend.controls().getStatsL1());
+        all.put("cuFileGetStatsL2", with -> with.backend.controls().getStatsL2());
+        all.put("cuFileGetStatsL3", with -> with.backend.controls().getStatsL3());
+        all.put("cuFileGetBARSizeInKB", with -> with.backend.controls().getBarSizeInKb(0));
         all.put(
-                "cuFileSetParameterPosixPoolSlabArray", with -> with.backend.setParameterPosixPoolSlabArray(slabs));
-        all.put("cuFileGetParameterPosixPoolSlabArray", with -> with.backend.getParameterPosixPoolSlabArray());
-        all.put("cuFileDriverSetP2PFlags", with -> with.backend.driverSetP2pFlags(TargetType.NVME, 1));
-        all.put("cuFileDriverGetP2PFlags", with -> with.backend.driverGetP2pFlags(TargetType.NVME));
-        all.put("cuFileExportPCIeTopology", with -> with.backend.exportPcieTopology(
+                "cuFileSetParameterPosixPoolSlabArray",
+                with -> with.backend.controls().setParameterPosixPoolSlabArray(slabs));
+        all.put("cuFileGetParameterPosixPoolSlabArray",
+                with -> with.backend.controls().getParameterPosixPoolSlabArray());
+        all.put("cuFileDriverSetP2PFlags", with -> with.backend.controls().driverSetP2pFlags(TargetType.NVME, 1));
+        all.put("cuFileDriverGetP2PFlags", with -> with.backend.controls().driverGetP2pFlags(TargetType.NVME));
+        all.put("cuFileExportPCIeTopology", with -> with.backend.controls().exportPcieTopology(
                 with.file.path().orElseThrow().resolveSibling("topology")));
         all.put(
                 "cuFileSetParameterGpuBounceBufferSlabArray",
-                with -> with.backend.setParameterGpuBounceBufferSlabArray(slabs));
+                with -> with.backend.controls().setParameterGpuBounceBufferSlabArray(slabs));
         all.put(
                 "cuFileGetParameterGpuBounceBufferSlabArray",
-                with -> with.backend.getParameterGpuBounceBufferSlabArray());
+                with -> with.backend.controls().getParameterGpuBounceBufferSlabArray());
         all.put("cuFileReadv", with -> with.backend.readv(with.file, List.of(with.memory.range()), 0, 0));
         all.put("cuFileWritev", with -> with.backend.writev(with.file, List.of(with.memory.range()), 0, 0));
         return all;

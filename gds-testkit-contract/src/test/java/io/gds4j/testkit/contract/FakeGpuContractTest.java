@@ -10,8 +10,10 @@ import io.gds4j.testkit.RawDescriptors;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 
 /** The contract on the testkit's fake GPU, with GPU memory and streams that are as late as possible. */
+@Tag("slow")
 class FakeGpuContractTest extends BackendContractSuite {
     /** Functions of the real library only: parameters, statistics and facts about its machine. */
     static final Set<String> UNBUILT = Set.of(

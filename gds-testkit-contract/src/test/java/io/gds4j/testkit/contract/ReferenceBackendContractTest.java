@@ -9,8 +9,10 @@ import java.nio.file.Path;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 
 /** Tests the suite itself on the simplest backend. */
+@Tag("slow")
 class ReferenceBackendContractTest extends BackendContractSuite {
     /** Streams, batches and vectors, and what the fake GPU does not serve either. */
     private static final Set<String> UNBUILT = Stream.concat(FakeGpuContractTest.UNBUILT.stream(), Stream.of(

@@ -25,7 +25,7 @@ import java.util.zip.GZIPInputStream;
  * @param iommuModes translation types of the IOMMU groups: {@code DMA}, {@code identity}, ...
  * @param commandLine boot parameters about IOMMU and PCI
  */
-public record KernelFeatures(
+record KernelFeatures(
         String release,
         Optional<Boolean> p2pdma,
         List<String> peerModules,

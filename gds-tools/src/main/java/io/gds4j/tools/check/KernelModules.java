@@ -14,7 +14,7 @@ import java.util.stream.Stream;
  * @param nvidiaFs version of nvidia-fs, or {@code loaded} if the version is unknown
  * @param staticBar1 whether the GPU driver maps all GPU memory statically, which p2pdma needs; empty if unknown
  */
-public record KernelModules(Optional<String> nvidia, Optional<String> nvidiaFs, Optional<Boolean> staticBar1) {
+record KernelModules(Optional<String> nvidia, Optional<String> nvidiaFs, Optional<Boolean> staticBar1) {
 
     private static final Pattern NVIDIA = Pattern.compile("NVRM version:.*?\\s(\\d+\\.\\d+(?:\\.\\d+)*)\\s.*");
 

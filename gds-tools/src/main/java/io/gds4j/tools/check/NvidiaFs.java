@@ -25,7 +25,7 @@ import java.util.regex.Pattern;
  * @param statistics counters, by row and name
  * @param parameters parameters of the module
  */
-public record NvidiaFs(
+record NvidiaFs(
         Optional<String> version,
         OptionalInt devices,
         Map<String, String> storage,

@@ -55,7 +55,7 @@ final class ConvertCommand implements Callable<Integer> {
             index = "1",
             paramLabel = "DST",
             description = "A folder, which is created if necessary. A checkpoint named model in it is replaced; other files"
-                    + " remain. An s3 URL of a folder receives the bytes from memory, and replaces no object.")
+                    + " remain. An s3 or az URL of a folder receives the bytes from memory, and replaces no object.")
     @SuppressWarnings("NullAway.Init")
     private String destination;
 

@@ -3,6 +3,7 @@ package io.gds4j.tools.command;
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadArguments.Action;
 import io.gds4j.tools.load.LoadRun;
+import io.gds4j.tools.option.Converters;
 import io.gds4j.tools.option.CountedOutputOptions;
 import io.gds4j.tools.option.LoadOptions;
 import io.gds4j.tools.option.ReportOption;
@@ -13,6 +14,7 @@ import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -28,8 +30,10 @@ import picocli.CommandLine.Option;
                 "  gds load Llama-3-8B/ --list                 reads only the headers",
                 "  gds load https://example.com/m.safetensors  by ranges, from an HTTP server",
                 "  gds load s3://bucket/Llama-3-8B/            index and shards, from S3",
+                "  gds load hf://org/model                     from the hub of Hugging Face",
                 "  gds load model.safetensors --verify         compares with a second read",
                 "  gds load model.gguf --map                   times a map of the file",
+                "  gds load Llama-3-70B/ --budget 8G           tensors in turn, in 8 GiB",
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
                 "  gds load model.safetensors --digest --json > loaded.json",
                 "",
@@ -64,6 +68,11 @@ final class LoadCommand implements Callable<Integer> {
                     + " Needs neither a driver nor native access.")
     private boolean map;
 
+    @Option(names = "--budget", paramLabel = "BYTES", converter = Converters.Size.class,
+            description = "Load tensors one after the other through memory of this size, with K, M or G; it includes"
+                    + " staging and bounce buffers. Default: all tensors at once.")
+    private @Nullable Long budget;
+
     LoadCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -71,8 +80,10 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         CommandFailure.usageIf(map && list, "--map and --list exclude each other");
+        CommandFailure.usageIf(budget != null && (map || list || verify),
+                "--budget keeps no tensor: it is not allowed with --map, --list or --verify");
         Action action = map ? Action.MAP : list ? Action.LIST : Action.LOAD;
-        LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, action);
+        LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, action).within(budget);
         Output to = output.of(terminal, "load");
         CommandFailure.usageIf(action != Action.LOAD && report.isGiven(),
                 "--report is about a load: it is not allowed with --list or --map");

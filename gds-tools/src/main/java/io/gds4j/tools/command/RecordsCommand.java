@@ -4,6 +4,8 @@ import io.gds4j.dataset.ErrorPolicy;
 import io.gds4j.dataset.RecordOrder;
 import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.option.BackendOption;
 import io.gds4j.tools.option.Candidates;
@@ -12,12 +14,15 @@ import io.gds4j.tools.option.Converters;
 import io.gds4j.tools.option.CountedOutputOptions;
 import io.gds4j.tools.option.LinksOption;
 import io.gds4j.tools.option.ReportOption;
+import io.gds4j.tools.records.RecordsList;
 import io.gds4j.tools.records.RecordsRun;
 import io.gds4j.tools.report.Report;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,7 +55,7 @@ final class RecordsCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Parameters(arity = "1..*", paramLabel = "PATH",
-            description = "Files of records, or their https, http or s3 URLs. Without --record, the names tell the format: .npy, .bin with a Megatron .idx,"
+            description = "Files of records, or their https, http, s3 or hf URLs. Without --record, the names tell the format: .npy, .tar of WebDataset, .tfrecord, index.json of MDS, .arrow, .feather, .bin with a Megatron .idx,"
                     + " .fvecs, .ivecs, .bvecs, .fbin, .ibin, .u8bin or .i8bin.")
     private List<String> paths = new ArrayList<>();
 
@@ -61,6 +66,18 @@ final class RecordsCommand implements Callable<Integer> {
     @Option(names = "--header", paramLabel = "BYTES", converter = Converters.Size.class, defaultValue = "0",
             description = "Bytes in front of the first record of each file. Default: 0.")
     private long header;
+
+    @Option(names = "--column", paramLabel = "NAME",
+            description = "Column of .arrow and .feather files whose rows are the records; needed if there are several.")
+    private @Nullable String column;
+
+    @Option(names = "--list",
+            description = "Tell what the records are and where the first --batch of them lie, and read none.")
+    private boolean list;
+
+    @Option(names = "--digest",
+            description = "Also report the SHA-256 of the bytes of all records, in the order in which they came.")
+    private boolean digest;
 
     @Mixin
     private final LinksOption links = new LinksOption();
@@ -107,9 +124,10 @@ final class RecordsCommand implements Callable<Integer> {
             description = "Leave out records that cannot be read, and count them; otherwise the first ends the run.")
     private boolean skip;
 
-    @Option(names = "--resume-at", paramLabel = "P", defaultValue = "0",
-            description = "Begin at a position, which counts this rank's records over all epochs. Default: 0.")
-    private long resumeAt;
+    @Option(names = "--resume", paramLabel = "FILE", split = ",",
+            description = "Continue behind a run, also with another --world: the result of any of its ranks by --json,"
+                    + " or of each of them if they read different numbers of batches.")
+    private List<Path> resumed = new ArrayList<>();
 
     @Option(names = "-T", paramLabel = "SECONDS",
             description = "Stop after this time and the warm-up. Default: no limit.")
@@ -158,25 +176,42 @@ final class RecordsCommand implements Callable<Integer> {
         check("--memory", memory == null ? 1 : memory, 1, Long.MAX_VALUE);
         check("--readers", readers == null ? 1 : readers, 1, MAX_READERS);
         CommandFailure.usageIf(seed != null && !shuffle, "--seed is allowed with --shuffle only");
+        CommandFailure.usageIf(column != null && record != null, "--column is not allowed with --record");
         CommandFailure.usageIf(header > 0 && record == null, "--header is allowed with --record only");
         CommandFailure.usageIf(block != null && !shuffle || window != null && block == null,
                 "--block is allowed with --shuffle only, --window with --block only");
         check("--block", block == null ? 1 : block, 1, Long.MAX_VALUE);
         check("--window", window == null ? 1 : window, 1, Long.MAX_VALUE);
-        check("--resume-at", resumeAt, 0, Long.MAX_VALUE);
         CommandFailure.usageIf(!(warmUp >= 0) || seconds != null && !(seconds > 0),
                 "-T %s, --warm-up %s: allowed are positive seconds", seconds, warmUp);
         List<Path> files = paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList();
         return Report.of(
                 report.of("records", files), output.of(terminal, "records"),
-                to -> run(files, to).run().code());
+                to -> run(files, to).code());
     }
 
-    private RecordsRun run(List<Path> files, Output to) {
+    private ExitStatus run(List<Path> files, Output to) throws IOException {
+        RecordSource source = source(files);
+        return list
+                ? new RecordsList(files.getFirst().toString(), source, batch, to).print()
+                : run(files.getFirst().toString(), source, to).run();
+    }
+
+    private RecordSource source(List<Path> files) {
+        if (column != null) {
+            return RecordFiles.arrow(files, column);
+        }
+        return record == null
+                ? RecordFiles.open(files, links.value().toArray(FileVisitOption[]::new))
+                : RecordFiles.afterHeader(files, header, record);
+    }
+
+    private RecordsRun run(String name, RecordSource source, Output to) {
         return new RecordsRun(
-                files, links.value(), record, header, batch, order(), epochs, new Share(rank, world), remainder,
-                skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumeAt, warmUp,
-                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value(), to);
+                name, source, batch, order(), epochs, new Share(rank, world), remainder,
+                skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumed, warmUp,
+                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value(),
+                digest, to);
     }
 
     private RecordOrder order() {

@@ -75,8 +75,9 @@ public record ConvertRun(
     /** Converts the checkpoint and prints the result. */
     public ExitStatus run() {
         if (isStore()) {
-            if (!destination.toUri().getScheme().equals("s3")) {
-                throw CommandFailure.usage("%s: only files and S3 objects can be written".formatted(destination));
+            if (!Set.of("s3", "az", "gs").contains(destination.toUri().getScheme())) {
+                throw CommandFailure.usage(
+                        "%s: only files and objects of S3, Google and Azure can be written".formatted(destination));
             }
         } else if (Files.exists(destination, LinkOption.NOFOLLOW_LINKS) && !Files.isDirectory(destination)) {
             // also a link that leads nowhere

@@ -10,7 +10,7 @@ import java.util.List;
  * @param layers number of transformer blocks
  * @param vocabulary number of tokens
  */
-public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
+record LlamaShape(long hiddenSize, int layers, long vocabulary) {
 
     /** Bytes of one BF16 element. */
     public static final int ELEMENT_BYTES = 2;

@@ -20,7 +20,7 @@ import java.util.Optional;
  * @param bytes number of bytes read
  * @param seconds time with opening and allocation, as in a load report
  */
-public record PlainRead(long bytes, double seconds) {
+record PlainRead(long bytes, double seconds) {
     /** Bytes per read call: large enough that calls cost nothing, and a multiple of all page sizes in use. */
     private static final int PART = 64 << 20;
     private static final int STAGING = 16 << 20;

@@ -1,7 +1,9 @@
 package io.gds4j.tools.load;
 
 import io.gds4j.config.DirectStorage;
+import io.gds4j.loader.Budget;
 import io.gds4j.loader.parallel.AttentionHeads;
+import io.gds4j.tools.terminal.CommandFailure;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -21,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param tensor pattern to find in the names of tensors to load; null for all tensors
  * @param verify whether to compare the tensors with a second read
  * @param digest whether to compute the SHA-256 of each loaded tensor
+ * @param budget memory in which tensors take turns; empty to keep all of them
  * @param action what to do with the chosen tensors
  */
 public record LoadArguments(
@@ -34,6 +37,7 @@ public record LoadArguments(
         @Nullable Pattern tensor,
         boolean verify,
         boolean digest,
+        Optional<Budget> budget,
         Action action) {
     /** What {@code gds load} does with the chosen tensors. */
     public enum Action {
@@ -47,6 +51,18 @@ public record LoadArguments(
 
     public LoadArguments {
         targets = List.copyOf(targets);
+    }
+
+    /**
+     * Returns these arguments for tensors that take turns.
+     *
+     * @param bytes memory of the turns; null to keep all tensors
+     */
+    public LoadArguments within(@Nullable Long bytes) {
+        CommandFailure.usageIf(bytes != null && (bytes < 1 || isParallel()),
+                "--budget is 1 byte or more, for one target and without --parallel");
+        return new LoadArguments(path, opening, targets, parallel, heads, backend, directStorage, tensor, verify,
+                digest, Optional.ofNullable(bytes).map(Budget::bytes), action);
     }
 
     /** Returns whether targets share the tensors. */

@@ -3,11 +3,17 @@ package io.gds4j.tools.load;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.internal.http.HttpClients;
+import io.gds4j.loader.Budget;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelLoadPlan;
 import io.gds4j.loader.ParallelTensors;
+import io.gds4j.loader.TensorDigest;
+import io.gds4j.loader.TensorInTurn;
+import io.gds4j.loader.TensorsInTurn;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.tools.stats.RunStatistics;
@@ -28,12 +34,16 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Runs {@code gds load}. */
 public final class LoadRun {
+    /** Part of a budget that a load in turn sets aside for bounce buffers, as a divisor. */
+    private static final long BOUNCE_DIVISOR = 4;
+
     private final LoadArguments arguments;
     private final Output output;
 
@@ -58,7 +68,8 @@ public final class LoadRun {
         return switch (arguments.action()) {
             case LIST -> run.list();
             case MAP -> run.map();
-            case LOAD -> arguments.isParallel() ? run.loadParallel() : run.load();
+            case LOAD -> arguments.isParallel() ? run.loadParallel()
+                    : arguments.budget().isPresent() ? run.loadInTurn(arguments.budget().get()) : run.load();
         };
     }
 
@@ -69,19 +80,44 @@ public final class LoadRun {
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
-                result = new LoadResult(
-                        arguments.path().toString(),
-                        plan.checkpoint().format().id(),
-                        tensors.report(),
-                        opened.seconds(),
-                        headerSeconds,
-                        target,
-                        opened.driver().backendName(),
+                result = result(plan, tensors.report(), opened, target,
                         Inspection.of(tensors, arguments.verify(), arguments.digest(), output));
             }
             print(result, plan.checkpoint(), opened.driver());
             return status(result, output);
         }
+    }
+
+    private ExitStatus loadInTurn(Budget budget) throws IOException {
+        Targets target = targets(arguments).getFirst();
+        try (OpenedDriver opened = open(List.of(target))) {
+            LoadPlan plan = plan().to(target.target().kind(), target.device());
+            target.checkRoom(opened.driver().allocator(), Math.min(budget.bytes(), plan.destinationBytes()));
+            List<TensorInfo> loaded = new ArrayList<>();
+            Map<String, String> digests = new LinkedHashMap<>();
+            LoadReport report = withProgress(plan, output, listener -> {
+                try (TensorsInTurn tensors = plan.inTurn(
+                        opened.driver(), budget, plan.tensors().stream().map(TensorInfo::name).toList(), listener)) {
+                    for (TensorInTurn turn : tensors) {
+                        loaded.add(turn.tensor().info());
+                        if (arguments.digest()) {
+                            digests.put(turn.tensor().name(), TensorDigest.sha256(turn.tensor()));
+                        }
+                    }
+                    return tensors.report().orElseThrow();
+                }
+            });
+            LoadResult result = result(plan, report, opened, target,
+                    new Inspection(loaded, null, arguments.digest() ? digests : null));
+            print(result, plan.checkpoint(), opened.driver());
+            return ExitStatus.DONE;
+        }
+    }
+
+    private LoadResult result(
+            LoadPlan plan, LoadReport report, OpenedDriver opened, Targets target, Inspection inspection) {
+        return new LoadResult(arguments.path().toString(), plan.checkpoint().format().id(), report, opened.seconds(),
+                headerSeconds, target, opened.driver().backendName(), inspection);
     }
 
     private ExitStatus map() {
@@ -187,11 +223,15 @@ public final class LoadRun {
 
     /** Loads a checkpoint and shows progress. */
     public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Output output) {
+        return withProgress(plan, output, listener -> plan.load(driver, listener));
+    }
+
+    private static <T> T withProgress(LoadPlan plan, Output output, Function<LoadListener, T> load) {
         Map<String, Long> files = new LinkedHashMap<>();
         plan.tensors().forEach(tensor -> tensor.boxes().forEach(box -> files.merge(
                 name(box.file()), tensor.dtype().bytes(box.shape()).orElse(0), Long::sum)));
         try (Progress progress = output.start("loading", files)) {
-            return plan.load(driver, now -> progress.advanceTo(now.bytes(), name(now.file())));
+            return load.apply(now -> progress.advanceTo(now.bytes(), name(now.file())));
         }
     }
 
@@ -213,8 +253,11 @@ public final class LoadRun {
     private OpenedDriver open(List<Targets> targets) {
         try {
             return OpenedDriver
-                    .open(arguments.backend(), output,
-                            settings -> arguments.directStorage().ifPresent(settings::directStorage))
+                    .open(arguments.backend(), output, settings -> {
+                        arguments.directStorage().ifPresent(settings::directStorage);
+                        arguments.budget().ifPresent(budget -> OpenedDriver.limitBounceBuffers(
+                                settings, budget.bytes() / BOUNCE_DIVISOR));
+                    })
                     .preparedFor(targets);
         } catch (RuntimeException e) {
             plan();

@@ -2,6 +2,8 @@ package io.gds4j.tools.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.SlabArray;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackendProvider;
@@ -44,6 +46,27 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
             RunStatistics.start(driver);
         }
         return opened;
+    }
+
+    /** Limits the bounce buffers of a configuration; one slab of the first size stays at least. */
+    static void limitBounceBuffers(CuFileConfig.Builder settings, long bytes) {
+        SlabArray slabs = within(settings.build().posixPoolSlabs(), bytes);
+        settings.set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, slabs.sizesKb());
+        settings.set(CuFileKeys.POSIX_POOL_SLAB_COUNT, slabs.counts());
+    }
+
+    /** Returns fewer slabs of each size; none of the last sizes, of which not one fits in its part of the bytes. */
+    static SlabArray within(SlabArray slabs, long bytes) {
+        double part = (double) bytes / slabs.totalBytes();
+        int last = slabs.counts().size() - 1;
+        if (part >= 1) {
+            return slabs;
+        }
+        if (last > 0 && (long) (slabs.counts().getLast() * part) == 0) {
+            return within(new SlabArray(slabs.sizesKb().subList(0, last), slabs.counts().subList(0, last)), bytes);
+        }
+        return new SlabArray(slabs.sizesKb(),
+                slabs.counts().stream().map(count -> Math.max(1, (long) (count * part))).toList());
     }
 
     /** Returns this driver, prepared for loads to the targets, with the time that this took. Closes it if that fails. */

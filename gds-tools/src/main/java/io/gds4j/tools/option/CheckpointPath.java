@@ -1,8 +1,14 @@
 package io.gds4j.tools.option;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.remote.AzureFiles;
+import io.gds4j.remote.AzureOptions;
+import io.gds4j.remote.GcsFiles;
+import io.gds4j.remote.GcsOptions;
 import io.gds4j.remote.HttpFiles;
 import io.gds4j.remote.HttpOptions;
+import io.gds4j.remote.HubFiles;
+import io.gds4j.remote.HubOptions;
 import io.gds4j.remote.RemoteCache;
 import io.gds4j.remote.S3Files;
 import io.gds4j.remote.S3Options;
@@ -11,24 +17,26 @@ import io.gds4j.tools.terminal.Units;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Set;
 import picocli.CommandLine.TypeConversionException;
 
 /** The path or the URL of a checkpoint or of records. */
 public final class CheckpointPath {
+    private static final Set<String> SCHEMES =
+            Set.of("http", "https", "s3", "s3a", "s3n", "hf", "az", "abfs", "abfss", "gs");
     private static final long CACHE_BYTES = 100_000_000_000L;
 
     private CheckpointPath() {
     }
 
     /**
-     * Returns the path of a file, an http or https URL, or an s3 URL.
+     * Returns the path of a file, or of a URL of one of {@link #SCHEMES}.
      *
      * @param environment variables, among them those with credentials and of the cache
      */
     public static Path of(String value, Map<String, String> environment) {
         String scheme = Converters.scheme(value);
-        boolean s3 = scheme.equals("s3");
-        if (!s3 && !scheme.equals("http") && !scheme.equals("https")) {
+        if (!SCHEMES.contains(scheme)) {
             try {
                 return scheme.isEmpty() ? Converters.path(value) : refused(scheme);
             } catch (TypeConversionException e) {
@@ -42,29 +50,25 @@ public final class CheckpointPath {
         } catch (IllegalArgumentException e) {
             throw notValid();
         }
-        if (!s3) {
-            try {
-                return HttpFiles.path(uri, options);
-            } catch (CuFileException e) {
-                throw uri.getRawAuthority() == null ? notValid() : CommandFailure.usage(e.detail());
-            }
-        }
         try {
-            return S3Files.path(uri, S3Options.fromEnvironment(environment).toBuilder().http(options).build());
+            return switch (scheme) {
+                case "http", "https" -> HttpFiles.path(uri, options);
+                case "az", "abfs", "abfss" ->
+                    AzureFiles.path(uri, AzureOptions.fromEnvironment(environment).withHttp(options));
+                case "gs" -> GcsFiles.path(uri, GcsOptions.fromEnvironment(environment).withHttp(options));
+                case "hf" -> HubFiles.path(uri, HubOptions.fromEnvironment(environment).withHttp(options));
+                default -> S3Files.path(
+                        uri, S3Options.fromEnvironment(environment).toBuilder().http(options).build());
+            };
         } catch (CuFileException e) {
-            throw CommandFailure.usage(e.detail());
+            throw uri.getRawAuthority() == null ? notValid() : CommandFailure.usage(e.detail());
         }
     }
 
     /** Says what takes the place of a scheme that others know; the URL may hold a password. */
     private static Path refused(String scheme) {
-        throw CommandFailure.usage("%s:// is not supported; %s".formatted(scheme, switch (scheme) {
-            case "hf" -> "a file of the Hugging Face hub is https://huggingface.co/ORG/MODEL/resolve/main/FILE";
-            case "gs" -> "an object is https://storage.googleapis.com/BUCKET/OBJECT, or s3://BUCKET/OBJECT with"
-                    + " AWS_ENDPOINT_URL_S3=https://storage.googleapis.com and an HMAC key";
-            case "file" -> "write the path alone";
-            default -> "allowed are paths, https://, http:// and s3://";
-        }));
+        throw CommandFailure.usage("%s:// is not supported; %s".formatted(scheme, scheme.equals("file")
+                ? "write the path alone" : "allowed are paths, https://, http://, s3://, gs://, az:// and hf://"));
     }
 
     /** The message of the cause may hold a password. */
@@ -82,6 +86,8 @@ public final class CheckpointPath {
     private static HttpOptions options(Map<String, String> environment) {
         HttpOptions plain = HttpOptions.DEFAULTS.withSequential(
                 environment.getOrDefault("GDS4J_REMOTE_SEQUENTIAL", "").equalsIgnoreCase("true"));
+        String certificates = environment.getOrDefault("GDS4J_REMOTE_CERTIFICATES", "");
+        plain = certificates.isEmpty() ? plain : plain.withCertificates(folder(certificates, environment));
         String folder = environment.getOrDefault("GDS4J_REMOTE_CACHE", "");
         if (folder.isEmpty()) {
             return plain;

@@ -22,7 +22,7 @@ public final class LoadOptions {
             description = "A file of safetensors, GGUF, PyTorch (.pt, .bin) or NumPy (.npy, .npz), a list of extents"
                     + " (JSON), an index of shards (model.safetensors.index.json), the first part of a split GGUF set,"
                     + " or a folder that contains one of these. Content decides, not the name."
-                    + " An http, https or s3 URL of such a file or index, or an s3 URL of a folder, is read by ranges.")
+                    + " An http, https, s3, az or hf URL of such a file or index, or an s3, az or hf URL of a folder, is read by ranges.")
     @SuppressWarnings("NullAway.Init")
     private String path;
 
@@ -72,7 +72,8 @@ public final class LoadOptions {
                 "--heads is for slices: it needs --parallel column or --parallel plan:FILE");
         return new LoadArguments(
                 CheckpointPath.of(path, environment), opening.value(), List.copyOf(targets), parallel,
-                Optional.ofNullable(heads), backend.value(), directStorage.value(), tensor, verify, digest, action);
+                Optional.ofNullable(heads), backend.value(), directStorage.value(), tensor, verify, digest,
+                Optional.empty(), action);
     }
 
     /** Returns whether one copy on the host is asked for, by any way. */

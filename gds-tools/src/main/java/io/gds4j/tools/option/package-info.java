@@ -6,3 +6,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   IoCommandTest: IoOptions
+//   LoadRemoteTest: CheckpointPath

@@ -8,8 +8,10 @@ import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
+import java.security.MessageDigest;
+import org.jspecify.annotations.Nullable;
 
-/** Adds up the first bytes of records. Used by one thread at a time. */
+/** Adds up the first bytes of records, and digests all of them if asked. Used by one thread at a time. */
 final class FirstBytes implements AutoCloseable {
     /**
      * Shortest record of GPU memory whose first bytes are copied without the others. Batches of shorter ones are copied whole: a copy
@@ -17,16 +19,26 @@ final class FirstBytes implements AutoCloseable {
      */
     private static final long COPIED_ALONE = 16 << 10;
 
+    private static final long MAX_UPDATE = 1 << 30;
+
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private final MemoryAllocator allocator;
     private final MemoryAllocation staging;
     private final MemorySegment bytes;
+    private final @Nullable MessageDigest content;
     private long sum;
 
-    FirstBytes(MemoryAllocator allocator, boolean gpu, long batchBytes, int records) {
+    /**
+     * Allocates room for copies of GPU memory.
+     *
+     * @param content takes the bytes of all records; null if no one asks for it
+     */
+    FirstBytes(MemoryAllocator allocator, boolean gpu, long batchBytes, int records, @Nullable MessageDigest content) {
         this.allocator = allocator;
-        long room = gpu ? Math.min(batchBytes, COPIED_ALONE * records) : 0;
+        this.content = content;
+        long most = content == null ? COPIED_ALONE * records : Long.MAX_VALUE;
+        long room = gpu ? Math.min(batchBytes, most) : 0;
         boolean pinned = gpu && allocator.supports(MemoryKind.HOST_PINNED);
         this.staging =
                 allocator.allocate(pinned ? MemoryKind.HOST_PINNED : MemoryKind.HOST, Math.max(Long.BYTES, room));
@@ -40,7 +52,7 @@ final class FirstBytes implements AutoCloseable {
         }
         if (memory.segment().isPresent()) {
             add(batch, memory.segment().get());
-        } else if (memory.length() < COPIED_ALONE * batch.count()) {
+        } else if (content != null || memory.length() < COPIED_ALONE * batch.count()) {
             allocator.copyToHost(memory, bytes.asSlice(0, memory.length()));
             add(batch, bytes);
         } else if (isRegular(batch)) {
@@ -64,6 +76,10 @@ final class FirstBytes implements AutoCloseable {
     private void add(RecordBatch batch, MemorySegment records) {
         for (int i = 0; i < batch.count(); i++) {
             sum += word(records, batch.offset(i), Math.min(Long.BYTES, batch.length(i)));
+        }
+        long length = content == null ? 0 : batch.memory().length();
+        for (long at = 0; at < length; at += MAX_UPDATE) { // a buffer of Java has less than 2 GiB
+            content.update(records.asSlice(at, Math.min(MAX_UPDATE, length - at)).asByteBuffer());
         }
     }
 

@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What identifies delivered records and their order: {@code recordSum} and {@code orderDigest}. Threads of its own add up the bytes,
+ * What identifies delivered records and their order: {@code recordSum}, {@code orderDigest} and, if asked, {@code digest}. Threads of its own add up the bytes,
  * so that looking at the records takes no time of reading them.
  */
 final class RecordSums implements AutoCloseable {
@@ -32,6 +32,7 @@ final class RecordSums implements AutoCloseable {
     private final BlockingQueue<FirstBytes> idle = new ArrayBlockingQueue<>(THREADS);
     private final ExecutorService threads =
             Executors.newFixedThreadPool(THREADS, Thread.ofPlatform().daemon().name("gds-sums-", 0).factory());
+    private final @Nullable MessageDigest content;
     private final AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
 
     /**
@@ -40,19 +41,25 @@ final class RecordSums implements AutoCloseable {
      * @param gpu whether the records go to GPU memory
      * @param batchBytes bytes of the largest batch
      * @param records records of the largest batch
+     * @param content takes the bytes of all records, batch by batch; null if no one asks for it
      */
-    RecordSums(MemoryAllocator allocator, boolean gpu, long batchBytes, int records) {
-        try {
-            this.order = MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every JDK has SHA-256", e);
-        }
+    RecordSums(MemoryAllocator allocator, boolean gpu, long batchBytes, int records, @Nullable MessageDigest content) {
+        this.order = sha256();
+        this.content = content;
         Undo.ifFails(this::close, () -> {
-            for (int i = 0; i < THREADS; i++) {
-                adders.add(new FirstBytes(allocator, gpu, batchBytes, records));
+            for (int i = 0; i < (content == null ? THREADS : 1); i++) {
+                adders.add(new FirstBytes(allocator, gpu, batchBytes, records, content));
             }
         });
         idle.addAll(adders);
+    }
+
+    static MessageDigest sha256() {
+        try {
+            return MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
     }
 
     /** Adds a batch, and closes it. Returns before that if a thread is idle. */
@@ -83,7 +90,7 @@ final class RecordSums implements AutoCloseable {
     /** Waits for all batches. Returns the sum of each record's first 8 bytes as little-endian numbers, modulo 2^64. */
     BigInteger recordSum() throws InterruptedException {
         long sum = 0;
-        for (int i = 0; i < THREADS; i++) {
+        for (int i = 0; i < adders.size(); i++) {
             sum += idle.take().sum();
         }
         RuntimeException failed = failure.get();
@@ -97,6 +104,12 @@ final class RecordSums implements AutoCloseable {
     String orderDigest() {
         flush();
         return HexFormat.of().formatHex(order.digest());
+    }
+
+    /** SHA-256 of all records' bytes as they came; null if no one asked. Call it once, after {@link #recordSum}. */
+    @Nullable
+    String digest() {
+        return content == null ? null : HexFormat.of().formatHex(content.digest());
     }
 
     @Override

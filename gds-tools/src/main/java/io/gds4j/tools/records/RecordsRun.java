@@ -1,14 +1,17 @@
 package io.gds4j.tools.records;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.gds4j.CuFileDriver;
 import io.gds4j.dataset.ErrorPolicy;
 import io.gds4j.dataset.LoaderReport;
+import io.gds4j.dataset.LoaderState;
 import io.gds4j.dataset.RecordLoader;
 import io.gds4j.dataset.RecordOrder;
 import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
-import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
+import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.PathBytes;
@@ -17,12 +20,13 @@ import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.InputFile;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
+import java.io.IOException;
 import java.math.BigInteger;
-import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,53 +37,52 @@ import org.jspecify.annotations.Nullable;
 /**
  * One run of {@code gds records}.
  *
- * @param paths the files, one data set
- * @param links whether indexes beside the files may be links to anywhere
- * @param record bytes of a record; null if the names tell the format
- * @param header bytes in front of the first record of each file
+ * @param name what the user calls the data set
+ * @param source its records
  * @param batch records of a batch
  * @param order order of the records
  * @param epochs number of epochs
  * @param share rank and number of ranks
  * @param remainder what happens to records that do not fill whole batches
  * @param policy what happens to records that cannot be read
- * @param resumeAt position of the first record
+ * @param resumed states of earlier runs, or their results; none to begin anew
  * @param warmUp seconds that the rates leave out
  * @param seconds most time after that; infinite for no limit
  * @param memory most bytes of all buffers; null for as many as the batch needs
  * @param readers number of threads that read; null for the loader's choice
  * @param target memory of the records; null for gpu:0 if there is a GPU, else the host
  * @param backend auto, compat or libcufile
+ * @param digest whether to compute the SHA-256 of all records' bytes
  * @param output where the result goes
  */
 public record RecordsRun(
-        List<Path> paths,
-        List<FileVisitOption> links,
-        @Nullable Long record,
-        long header,
+        String name,
+        RecordSource source,
         int batch,
         RecordOrder order,
         long epochs,
         Share share,
         Remainder remainder,
         ErrorPolicy policy,
-        long resumeAt,
+        List<Path> resumed,
         double warmUp,
         double seconds,
         @Nullable Long memory,
         @Nullable Integer readers,
         @Nullable Target target,
         String backend,
+        boolean digest,
         Output output) {
 
     private static final long DEFAULT_MEMORY = 256L << 20;
     /** Fewest batches in memory: one is with the consumer while another is read. */
     private static final long MIN_BATCHES = 2;
+    private static final int MAX_STATE = 16 << 20;
     private static final double NANOS = 1e9;
 
     /** What was read, in all and in the warm-up. */
-    private record Outcome(LoaderReport report, LoaderReport warmUp, long position, BigInteger recordSum,
-            String orderDigest) {
+    private record Outcome(LoaderReport report, LoaderReport warmUp, LoaderState state, BigInteger recordSum,
+            String orderDigest, @Nullable String digest) {
         private double perSecond(long all, long before) {
             double seconds = report.seconds() - warmUp.seconds();
             return seconds > 0 ? (all - before) / seconds : 0;
@@ -94,29 +97,41 @@ public record RecordsRun(
         }
     }
 
-    /** Copies the lists. */
+    /** Copies the list. */
     public RecordsRun {
-        paths = List.copyOf(paths);
-        links = List.copyOf(links);
+        resumed = List.copyOf(resumed);
     }
 
     /** Reads all records and prints the result. */
-    public ExitStatus run() {
-        RecordSource source = record == null
-                ? RecordFiles.open(paths, links.toArray(FileVisitOption[]::new))
-                : RecordFiles.afterHeader(paths, header, record);
+    public ExitStatus run() throws IOException {
+        List<LoaderState> states = states();
         Targets targets = Targets.resolve(target);
         try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
             CuFileDriver driver = opened.driver();
-            Outcome outcome = read(driver, source, targets);
-            RunStatistics.print(output, driver, object -> add(object, opened, source, targets, outcome),
-                    () -> lines(source, targets, outcome));
+            Outcome outcome = read(driver, targets, states);
+            RunStatistics.print(output, driver, object -> add(object, opened, targets, outcome),
+                    () -> lines(targets, outcome));
         }
         return ExitStatus.DONE;
     }
 
-    private Outcome read(CuFileDriver driver, RecordSource source, Targets targets) {
-        long bound = memory(source);
+    private List<LoaderState> states() throws IOException {
+        List<LoaderState> states = new ArrayList<>();
+        for (Path file : resumed) {
+            String text = InputFile.text(file, MAX_STATE, "a result of gds records --json");
+            try {
+                String state = new ObjectMapper().readTree(text).path("state").asText();
+                states.add(LoaderState.parse(state.isEmpty() ? text : state));
+            } catch (JsonProcessingException | CuFileException e) {
+                throw CommandFailure.badInput(file.toString(), "%s: %s".formatted(file,
+                        e instanceof CuFileException wrong ? wrong.detail() : "it is no JSON"));
+            }
+        }
+        return states;
+    }
+
+    private Outcome read(CuFileDriver driver, Targets targets, List<LoaderState> states) {
+        long bound = memoryBound();
         targets.checkRoom(driver.allocator(), bound);
         RecordLoader.Builder builder = RecordLoader.builder(driver, source, batch)
                 .order(order)
@@ -124,19 +139,21 @@ public record RecordsRun(
                 .share(share)
                 .remainder(remainder)
                 .onError(policy)
-                .resumeAt(resumeAt)
                 .memory(bound)
                 .target(targets.target().kind(), Math.max(0, targets.target().device()));
         if (readers != null) {
             builder.readers(readers);
         }
+        if (!states.isEmpty()) {
+            builder.resume(LoaderState.merge(states));
+        }
         try (RecordSums checks = new RecordSums(
                 driver.allocator(),
                 targets.target().isGpu(),
-                Math.min(bound, batchBytes(source)),
-                batch);
+                Math.min(bound, batchBytes()),
+                batch, digest ? RecordSums.sha256() : null);
                 RecordLoader loader = builder.open();
-                Progress progress = output.start("reading", bytes(loader, source))) {
+                Progress progress = output.start("reading", bytes(loader))) {
             long begun = System.nanoTime();
             LoaderReport warm = loader.report();
             LoaderReport last = warm;
@@ -153,7 +170,8 @@ public record RecordsRun(
                 }
                 progress.advanceTo(last.bytes());
             }
-            return new Outcome(loader.report(), warm, loader.position(), checks.recordSum(), checks.orderDigest());
+            return new Outcome(loader.report(), warm, loader.state(), checks.recordSum(), checks.orderDigest(),
+                    checks.digest());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while reading", e);
@@ -165,20 +183,20 @@ public record RecordsRun(
     }
 
     /** Returns the bytes to come, for the progress: exact for records of one length. */
-    private static long bytes(RecordLoader loader, RecordSource source) {
-        long records = loader.end();
+    private long bytes(RecordLoader loader) {
+        long records = loader.recordsLeft();
         long most = source.maxLength();
         return most == 0 || records <= Long.MAX_VALUE / most ? records * most : Long.MAX_VALUE;
     }
 
-    private long batchBytes(RecordSource source) {
+    private long batchBytes() {
         long longest = Math.max(1, source.maxLength());
         return longest > Long.MAX_VALUE / 4 / batch ? Long.MAX_VALUE / 4 : longest * batch;
     }
 
     /** Returns the bound of the memory: what the user says, or at least two batches. */
-    private long memory(RecordSource source) {
-        long longest = source.isFixedLength() ? batchBytes(source) : Math.max(1, source.maxLength());
+    private long memoryBound() {
+        long longest = source.isFixedLength() ? batchBytes() : Math.max(1, source.maxLength());
         long least = MIN_BATCHES * Pages.up(longest);
         if (memory != null && memory < least) {
             throw CommandFailure.usage("--memory %s is less than two batches of whole pages: %s bytes".formatted(
@@ -188,8 +206,7 @@ public record RecordsRun(
     }
 
     private void add(
-            Map<String, @Nullable Object> object, OpenedDriver opened, RecordSource source, Targets targets,
-            Outcome outcome) {
+            Map<String, @Nullable Object> object, OpenedDriver opened, Targets targets, Outcome outcome) {
         LoaderReport report = outcome.report();
         object.put("files", source.files().size());
         object.put("recordsPerEpoch", source.records());
@@ -200,9 +217,12 @@ public record RecordsRun(
         object.put("recordsPerSecond", Math.round(outcome.recordsPerSecond()));
         object.put("batches", report.batches());
         object.put("skipped", report.skipped());
-        object.put("position", outcome.position());
+        object.put("state", outcome.state().json());
         object.put("recordSum", outcome.recordSum());
         object.put("orderDigest", outcome.orderDigest());
+        if (outcome.digest() != null) {
+            object.put("digest", outcome.digest());
+        }
         object.put("waitingForDataSeconds", report.waitingForDataSeconds());
         object.put("waitingForConsumerSeconds", report.waitingForConsumerSeconds());
         object.put("memoryBytes", report.memoryBytes());
@@ -213,11 +233,11 @@ public record RecordsRun(
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
     }
 
-    private List<String> lines(RecordSource source, Targets targets, Outcome outcome) {
+    private List<String> lines(Targets targets, Outcome outcome) {
         LoaderReport report = outcome.report();
         List<String> lines = new ArrayList<>();
         lines.add(Text.row("data set", "%s, %s in %s".formatted(
-                paths.getFirst(),
+                name,
                 Units.count(source.records(), "record"),
                 Units.count(source.files().size(), "file"))));
         lines.add(Text.row("target", targets.description()));
@@ -238,6 +258,9 @@ public record RecordsRun(
         lines.add("");
         lines.add(Text.row("record sum", outcome.recordSum().toString()));
         lines.add(Text.row("order", outcome.orderDigest()));
+        if (outcome.digest() != null) {
+            lines.add(Text.row("digest", outcome.digest()));
+        }
         return lines;
     }
 }

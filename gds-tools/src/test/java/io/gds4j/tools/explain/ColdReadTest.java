@@ -16,6 +16,7 @@ import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.channels.FileChannel;
@@ -140,6 +141,9 @@ class ColdReadTest {
                 (proxy, method, arguments) -> {
                     if (method.getName().equals("openSource")) {
                         return slow;
+                    }
+                    if (method.isDefault()) {
+                        return InvocationHandler.invokeDefault(proxy, method, arguments);
                     }
                     try {
                         return method.invoke(hole, arguments);

@@ -33,10 +33,14 @@ class WrittenFilesTest {
     @Test
     void linksAndHardLinksAreNotClaimed() throws IOException {
         Path precious = Files.writeString(folder.resolve("precious"), "PRECIOUS");
+        Path made = folder.resolve("made");
         Path link = Files.createSymbolicLink(folder.resolve("link"), precious);
+        Path toMade = Files.createSymbolicLink(folder.resolve("toMade"), made);
         Path hard = Files.createLink(folder.resolve("hard"), precious);
         try (WrittenFiles written = new WrittenFiles(false)) {
+            written.claim(made);
             assertThatThrownBy(() -> written.claim(link)).isInstanceOf(CommandFailure.class);
+            assertThatThrownBy(() -> written.claim(toMade)).isInstanceOf(CommandFailure.class);
             assertThatThrownBy(() -> written.claim(hard)).isInstanceOf(CommandFailure.class);
         }
     }

@@ -10,11 +10,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A program is killed in the middle of the calls that make promises about crashes. */
+@Tag("slow")
 @Timeout(180)
 class KilledProgramTest {
     /** Marks of one round of all operations. */

@@ -9,6 +9,8 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Element types by NumPy's array protocol, such as {@code <f4}, and structures of them. */
 final class NpyTypes {
@@ -35,14 +37,21 @@ final class NpyTypes {
     /** Names and letters that numpy.dtype takes for them, on Linux; writers other than NumPy use the names. */
     private static final Map<String, String> SPELLINGS = spellings(
             "b1 ? bool bool_", "i1 b int8 byte", "i2 h int16 short", "i4 i int32 intc",
-            "i8 l q p int64 int int_ long longlong intp", "u1 B uint8 ubyte", "u2 H uint16 ushort", "u4 I uint32 uintc",
-            "u8 L Q P uint64 uint ulong ulonglong uintp", "f2 e float16 half", "f4 f float32 single",
+            "i8 l q p n int64 int int_ long longlong intp", "u1 B uint8 ubyte", "u2 H uint16 ushort",
+            "u4 I uint32 uintc",
+            "u8 L Q P N uint64 uint ulong ulonglong uintp", "f2 e float16 half", "f4 f float32 single",
             "f8 d float64 float double", "f16 g float128 longdouble", "c8 F complex64 csingle",
-            "c16 D complex128 complex cdouble", "c32 G complex256 clongdouble", "S1 c", "O object");
+            "c16 D complex128 complex cdouble", "c32 G complex256 clongdouble", "S1 c", "O object", "M8 M", "m8 m");
 
     /** A description within a structure, and how often it occurs in it. */
     private record Part(Value descr, long count) {
     }
+
+    /** A part of a structure in a text, such as {@code 2f4} and {@code (2,3)i1} of {@code "2f4, (2,3)i1"}. */
+    private static final Pattern ITEM = Pattern.compile(
+            "\\G *([<>=|]?)(\\d*|\\([\\d, ]*\\)) *([<>=|]?[?A-Za-z][A-Za-z0-9_]*(?:\\[[^\\[\\]]*\\])?) *(?:,|$)");
+    private static final Pattern SIZES = Pattern.compile("[(), ]+");
+    private static final Pattern SHAPE = Pattern.compile("\\([^)]*\\)");
 
     private NpyTypes() {
     }
@@ -60,7 +69,7 @@ final class NpyTypes {
 
     /** Returns the type of the value of {@code descr}. */
     static DType of(Value descr) throws Malformed {
-        if (descr instanceof Value.Text(String text)) {
+        if (descr instanceof Value.Text(String text) && SHAPE.matcher(text).replaceAll("").indexOf(',') < 0) {
             return simple(text);
         }
         long bytes = 0;
@@ -69,7 +78,7 @@ final class NpyTypes {
         while (!open.isEmpty()) {
             Part part = open.pop();
             switch (part.descr) {
-                case Value.Text(String text) -> bytes = add(bytes, multiply(simple(text).blockBytes(), part.count));
+                case Value.Text(String text) -> bytes = add(bytes, multiply(bytes(text), part.count));
                 case Value.Sequence(boolean tuple, List<Value> fields) when !tuple -> {
                     for (Value field : fields) {
                         open.push(field(field, part.count));
@@ -79,6 +88,25 @@ final class NpyTypes {
             }
         }
         return DType.opaque("V" + bytes, (int) bytes);
+    }
+
+    /** Returns the bytes of a type, or of several with commas, each perhaps behind the shape of an array of it. */
+    private static long bytes(String text) throws Malformed {
+        Matcher item = ITEM.matcher(text);
+        long bytes = 0;
+        int end = 0;
+        while (end < text.length() && item.find()) {
+            long size = simple(item.group(1) + item.group(3)).blockBytes();
+            for (String count : SIZES.split(item.group(2))) {
+                size = count.isEmpty() ? size : multiply(size, digits(count, 0, count));
+            }
+            bytes = add(bytes, size);
+            end = item.end();
+        }
+        if (end < text.length() || text.isEmpty()) {
+            throw broken("has the unknown type " + CheckpointException.quote(text));
+        }
+        return bytes;
     }
 
     /** A field: name or (title, name), type, and the shape of an array of it. */
@@ -117,7 +145,7 @@ final class NpyTypes {
         if (kind == 'O') {
             throw broken("has Python objects (type %s), which only Python can read".formatted(quoted));
         }
-        if (!ordered && (plain.startsWith("datetime64") || plain.startsWith("timedelta64"))) {
+        if (plain.startsWith("datetime64") || plain.startsWith("timedelta64")) {
             plain = (kind == 'd' ? "M8" : "m8") + plain.substring(plain.indexOf('4') + 1);
             kind = plain.charAt(0);
         }
@@ -134,7 +162,7 @@ final class NpyTypes {
             return number;
         }
         if (kind == 'V' || kind == 'S' || kind == 'a' || kind == 'U') {
-            long bytes = digits(plain, quoted);
+            long bytes = digits(plain, 1, quoted);
             if (kind == 'U') {
                 requireLittle(order, BYTES_OF_CODE_POINT, quoted);
                 bytes = multiply(bytes, BYTES_OF_CODE_POINT);
@@ -148,9 +176,9 @@ final class NpyTypes {
         return text.length() <= 40 ? text : text.substring(0, 40);
     }
 
-    private static long digits(String plain, String quoted) throws Malformed {
+    private static long digits(String plain, int first, String quoted) throws Malformed {
         long value = 0;
-        for (int i = 1; i < plain.length(); i++) {
+        for (int i = first; i < plain.length(); i++) {
             int digit = plain.charAt(i) - '0';
             if (digit < 0 || digit > 9) {
                 throw broken("has the unknown type " + quoted);

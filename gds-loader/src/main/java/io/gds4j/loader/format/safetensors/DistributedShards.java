@@ -114,13 +114,13 @@ final class DistributedShards {
         Map<String, String> shapes = new LinkedHashMap<>();
         slices.forEach((name, all) -> {
             List<Slice> parts = withElements(all);
-            List<Long> shape = globalShape(name, parts, parts.getFirst().tensor.length() > 0 ? all : parts);
+            List<Long> shape = globalShape(name, parts, all);
             boolean whole = parts.size() == 1;
             if (!whole) {
                 shapes.put(name + ".global_shape", shape.toString());
             }
             for (Slice part : parts) {
-                tensors.get(part.file).add(whole ? part.tensor : renamed(part));
+                tensors.get(part.file).add(whole ? named(part, name, shape) : renamed(part));
             }
         });
         List<String> warnings = new ArrayList<>(files.getFirst().warnings());
@@ -157,11 +157,15 @@ final class DistributedShards {
         for (int i = 0; i < tensor.shape().size(); i++) {
             ranges.add(slice.begin.get(i) + ":" + slice.end(i));
         }
-        String name = tensor.name() + ranges.stream().collect(RANGES);
+        return named(slice, tensor.name() + ranges.stream().collect(RANGES), tensor.shape());
+    }
+
+    private static TensorInfo named(Slice slice, String name, List<Long> shape) {
+        TensorInfo tensor = slice.tensor;
         return new TensorInfo(
                 name,
                 tensor.dtype(),
-                tensor.shape(),
+                shape,
                 tensor.file(),
                 tensor.fileOffset(),
                 tensor.length(),
@@ -241,7 +245,9 @@ final class DistributedShards {
                                     needed.isEmpty() ? "more than 64 bits can count" : needed.getAsLong(),
                                     uncovered(parts, shape)));
         }
-        checkTiling(name, shape, parts);
+        if (bytes > 0) {
+            checkTiling(name, shape, parts);
+        }
         return shape;
     }
 

@@ -40,6 +40,7 @@ final class DistcpRecords {
 
     private final Path metadata;
     private final Map<Path, FileVersion> versions = new LinkedHashMap<>();
+    private final KnownRecords known = new KnownRecords();
     private final Map<Part, Found> found = new HashMap<>();
     private final List<TensorInfo> tensors = new ArrayList<>();
 
@@ -127,19 +128,12 @@ final class DistcpRecords {
     }
 
     /** Reads the header of a record. */
-    private static Found found(Path file, FileHead record, Wanted of) {
+    private Found found(Path file, FileHead record, Wanted of) {
         Record place = of.part.record();
         String name = of.tensor.name();
         TensorInfo tensor;
         try {
-            List<TensorInfo> all = TorchFormat.describe(record, file).tensors();
-            if (all.size() != 1 || !all.getFirst().name().equals(StateDict.LONE_TENSOR)) {
-                throw CheckpointException.of(TorchRules.UNSUPPORTED_TENSOR, file, 0, name,
-                        "it holds %s tensors without a class of their own, and not one"
-                                .formatted(
-                                        all.stream().filter(one -> one.name().equals(StateDict.LONE_TENSOR)).count()));
-            }
-            tensor = all.getFirst();
+            tensor = known.read(record, file, of.part.shape());
         } catch (CheckpointException e) {
             throw CheckpointException.of(e.rule(), file, place.offset() + e.fileOffset().orElse(0), name,
                     "the record of tensor %s at %s: %s".formatted(
@@ -160,11 +154,11 @@ final class DistcpRecords {
         DType dtype = dtype(of);
         List<Long> shape = inElements(of, of.shape());
         List<Found> parts = of.parts().stream().map(part -> {
-            Found known = found.get(part);
-            if (known == null) {
+            Found place = found.get(part);
+            if (place == null) {
                 throw new AssertionError("a part without a record");
             }
-            return known;
+            return place;
         }).toList();
         if (shape.contains(0L) && parts.isEmpty()) {
             return new TensorInfo(of.name(), dtype, shape, metadata, 0, 0);

@@ -204,11 +204,11 @@ final class PickleMachine {
         }
         take(2 * length);
         ByteBuffer raw = in.bytes((int) length);
-        try {
-            push(new Text(StandardCharsets.UTF_8.newDecoder().decode(raw.slice()).toString()));
-        } catch (CharacterCodingException e) {
-            push(new Text(withSurrogates(raw)));
-        }
+        byte[] bytes = new byte[raw.remaining()];
+        raw.get(raw.position(), bytes);
+        String text = new String(bytes, StandardCharsets.UTF_8);
+        boolean exact = Arrays.equals(text.getBytes(StandardCharsets.UTF_8), bytes);
+        push(new Text(exact ? text : withSurrogates(raw)));
     }
 
     /** Decodes surrogates of three bytes one by one and everything else strictly. */

@@ -5,27 +5,27 @@ import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.ArrayDeque;
+import java.util.Deque;
 
 /**
- * Headers within a file, read by blocks. The end of a record and the begin of the next one are in one block, or in neighbours: a
- * record costs two or three reads. Not thread-safe.
+ * Headers within a file, read by blocks. The end of a record and the begin of the next one are in one block, so that a record like
+ * an earlier one costs one read. Not thread-safe.
  */
 final class RecordBlocks {
     /** Bytes of a block; what torch.save writes around the bytes of a tensor is shorter. */
     private static final int BLOCK = 4096;
     private static final int MAX_BLOCKS = 8;
 
-    private final FormatInput file;
-    private final Map<Long, ByteBuffer> blocks = new LinkedHashMap<>(16, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
-
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Long, ByteBuffer> eldest) {
-            return size() > MAX_BLOCKS;
+    private record Block(long offset, ByteBuffer bytes) {
+        boolean has(long at, int length) {
+            return at >= offset && at + length <= offset + bytes.limit();
         }
-    };
+    }
+
+    private final FormatInput file;
+    /** The last blocks, the newest one first. */
+    private final Deque<Block> blocks = new ArrayDeque<>();
 
     RecordBlocks(FormatInput file) {
         this.file = file;
@@ -59,23 +59,23 @@ final class RecordBlocks {
         if (length > BLOCK) {
             return file.read(offset, length);
         }
-        ByteBuffer read = ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
-        while (read.hasRemaining()) {
-            long at = offset + read.position();
-            ByteBuffer block = block(at / BLOCK);
-            int within = (int) (at % BLOCK);
-            int part = Math.min(read.remaining(), block.limit() - within);
-            read.put(read.position(), block, within, part).position(read.position() + part);
-        }
-        return read.flip();
+        Block block = block(offset, length);
+        // a copy: a slice would keep the block
+        return ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN)
+                .put(0, block.bytes, (int) (offset - block.offset), length);
     }
 
-    private ByteBuffer block(long number) {
-        ByteBuffer known = blocks.get(number);
-        if (known == null) {
-            known = file.read(number * BLOCK, (int) Math.min(BLOCK, file.size() - number * BLOCK));
-            blocks.put(number, known);
+    private Block block(long offset, int length) {
+        for (Block known : blocks) {
+            if (known.has(offset, length)) {
+                return known;
+            }
         }
-        return known;
+        Block block = new Block(offset, file.read(offset, (int) Math.min(BLOCK, file.size() - offset)));
+        blocks.addFirst(block);
+        if (blocks.size() > MAX_BLOCKS) {
+            blocks.removeLast();
+        }
+        return block;
     }
 }

@@ -28,6 +28,7 @@ import java.util.Optional;
  */
 public final class TorchFormat implements CheckpointFormat {
     private static final String PICKLE = "data.pkl";
+    private static final String BYTE_ORDER = "/byteorder";
     private static final String INDEX_SUFFIX = ".bin.index.json";
     private static final String SINGLE_NAME = "pytorch_model.bin";
     /** The pickled number 0x1950a86a20f9469cfc6c, with which torch.save began before version 1.6. */
@@ -142,7 +143,7 @@ public final class TorchFormat implements CheckpointFormat {
 
     @Override
     public CheckpointFile read(FormatInput in) {
-        StateDict dict = describe(in, in.path());
+        StateDict dict = describe(in, in.path(), ZipArchive.read(in));
         List<TensorInfo> tensors = dict.tensors();
         long dataOffset =
                 tensors.stream().mapToLong(TensorInfo::fileOffset).min().orElse(in.size());
@@ -151,8 +152,7 @@ public final class TorchFormat implements CheckpointFormat {
     }
 
     /** Describes an archive of torch.save, which may be a part of the file at {@code path}; offsets count from its first byte. */
-    static StateDict describe(FileHead in, Path path) {
-        ZipArchive archive = ZipArchive.read(in, path);
+    static StateDict describe(FileHead in, Path path, ZipArchive archive) {
         String root = rootOf(archive.members().stream().map(ZipMember::name).toList())
                 .orElseThrow(() -> CheckpointException.of(
                         CheckpointRule.UNSUPPORTED_FORMAT, path,
@@ -167,8 +167,13 @@ public final class TorchFormat implements CheckpointFormat {
                 value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), input.bytesRead(), heap);
     }
 
+    /** Returns whether a description may depend on the data of a member. */
+    static boolean reads(ZipMember member) {
+        return member.name().endsWith("/" + PICKLE) || member.name().endsWith(BYTE_ORDER);
+    }
+
     private static void checkByteOrder(FileHead in, Path path, ZipArchive archive, String root) {
-        Optional<ZipMember> member = archive.member(root + "/byteorder");
+        Optional<ZipMember> member = archive.member(root + BYTE_ORDER);
         if (member.isEmpty()) {
             return; // torch before 2.1, which supported no other order
         }

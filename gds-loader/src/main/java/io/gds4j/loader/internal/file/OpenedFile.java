@@ -47,6 +47,10 @@ public final class OpenedFile implements AutoCloseable {
 
     /** Opens a file. Where libc cannot, such as for a path of another file system, java.nio does, and tells the size only. */
     public static OpenedFile open(Path path) throws IOException {
+        Optional<Path> local = path instanceof SourcePath remote ? remote.localFile() : Optional.empty();
+        if (local.isPresent()) {
+            return open(local.get());
+        }
         if (path.getFileSystem() != FileSystems.getDefault()) {
             FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
             return new OpenedFile(channel, null, path instanceof SourcePath remote ? remote.openSource() : null);

@@ -28,11 +28,6 @@ public final class DataFiles extends CheckedFiles {
         this.files = files;
     }
 
-    /** A read of a file, which returns the number of bytes. */
-    interface Read {
-        long of(CuFileHandle handle);
-    }
-
     /** Returns the versions of files by their paths. */
     static Map<Path, FileVersion> versions(List<CheckpointFile> files) {
         Map<Path, FileVersion> versions = HashMap.newHashMap(files.size());
@@ -45,19 +40,20 @@ public final class DataFiles extends CheckedFiles {
         openAll(files.stream().map(CheckpointFile::path).toList(), beforeEach);
     }
 
-    /** @throws CheckpointException FILE_CHANGED if the read brings fewer bytes than requested */
-    void read(int index, long fileOffset, long requested, Read read) {
-        CheckpointFile file = files.get(index);
-        use(file.path(), handle -> {
-            long count = read.of(handle);
-            if (count < requested) {
-                throw CheckpointException.of(
-                        CheckpointRule.FILE_CHANGED,
-                        file.path(),
-                        Math.min(handle.size(), fileOffset + count),
-                        "the file ends here now; it had %s bytes when its header was read".formatted(file.size()));
-            }
-        });
+    Share borrow(int index) {
+        return borrow(files.get(index).path());
+    }
+
+    /** @throws CheckpointException FILE_CHANGED if a read brought fewer bytes than requested */
+    void checkComplete(int index, CuFileHandle handle, long fileOffset, long requested, long count) {
+        if (count < requested) {
+            CheckpointFile file = files.get(index);
+            throw CheckpointException.of(
+                    CheckpointRule.FILE_CHANGED,
+                    file.path(),
+                    Math.min(handle.size(), fileOffset + count),
+                    "the file ends here now; it had %s bytes when its header was read".formatted(file.size()));
+        }
     }
 
     @Override

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** Refuses a load that would not take the path that {@code LoadPlan.directStorage} demands. */
-public final class DirectStorageDemand {
+final class DirectStorageDemand {
     private DirectStorageDemand() {
     }
 

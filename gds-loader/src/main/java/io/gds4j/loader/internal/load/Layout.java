@@ -89,6 +89,9 @@ public record Layout(
 
         /** Bytes of tensors that it brings to all ranks together. */
         public long tensorBytes();
+
+        /** Index of a block that it fills; the only one if tensors take turns. */
+        int block();
     }
 
     /**
@@ -99,6 +102,10 @@ public record Layout(
     record Read(int file, long fileOffset, long length, List<Rows> rows, int[] tensors, long tensorBytes)
             implements
                 Work {
+        @Override
+        public int block() {
+            return rows.getFirst().block;
+        }
     }
 
     /**
@@ -113,6 +120,11 @@ public record Layout(
         @Override
         public long fileOffset() {
             return extents.getFirst().fileOffset();
+        }
+
+        @Override
+        public int block() {
+            return images.getFirst().block;
         }
     }
 

@@ -11,7 +11,6 @@ import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.loader.internal.load.Layout.Extent;
 import io.gds4j.loader.internal.load.Layout.Gather;
 import io.gds4j.loader.internal.load.Layout.Read;
@@ -49,6 +48,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
      * @param tensors number of tensors
      * @param bytes bytes of these tensors in the checkpoint
      * @param progress receives what is in place
+     * @param ring memory in which tensors take turns; null to keep all of them
      * @param started called when files are open and memory for the first bytes is allocated
      * @param result makes the result of tensors that are in place
      */
@@ -57,6 +57,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             long headerNanos,
             Layout layout,
             LoadOptions options,
+            @Nullable TurnRing ring,
             int tensors,
             long bytes,
             Progress progress,
@@ -113,9 +114,10 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         this.driver = driver;
         this.handles = new DataFiles(driver, order.options, layout.files());
         this.progress = new ProgressCount(layout, order.progress);
-        this.allocations = layout.blocks().stream().map(spec -> new FutureTask<>(() -> allocate(spec))).toList();
+        this.allocations = IntStream.range(0, layout.blocks().size())
+                .mapToObj(index -> new FutureTask<>(() -> allocate(index))).toList();
         int inFlight = order.options.io().inFlight(layout, Runtime.getRuntime().availableProcessors());
-        this.allocating = allocations.size() > 1 ? 1 : 0;
+        this.allocating = order.ring == null && allocations.size() > 1 ? 1 : 0;
         this.workers = new Workers("gds-load-", inFlight, layout.works().size() + allocating, Reader::new);
     }
 
@@ -132,13 +134,18 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             handles.openAll(this::checkStopped);
             opened = true;
             memoryStart = System.nanoTime();
-            if (!allocations.isEmpty()) {
+            if (order.ring != null) {
+                order.ring.begin(layout);
+                memoryNanos.set(System.nanoTime() - memoryStart);
+            } else if (!allocations.isEmpty()) {
                 block(0);
             }
             order.started.run();
             work();
             handles.finish();
-            blocks = allocations.stream().map(FutureTask::resultNow).toList();
+            if (order.ring == null) {
+                blocks = allocations.stream().map(FutureTask::resultNow).toList();
+            }
             R result = order.result.apply(this, outcome(start, memoryNanos.get()));
             done = true;
             return result;
@@ -150,14 +157,18 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 event.record(order.path, order.tensors, order.bytes, done);
             }
             if (!done) {
-                try {
-                    handles.close();
-                } finally {
-                    Closing.all(
-                            allocations.stream().filter(block -> block.state() == Future.State.SUCCESS).toList(),
-                            block -> block.resultNow().release());
-                }
+                free();
             }
+        }
+    }
+
+    private void free() {
+        try {
+            handles.close();
+        } finally {
+            Closing.all(
+                    allocations.stream().filter(block -> block.state() == Future.State.SUCCESS).toList(),
+                    block -> block.resultNow().release());
         }
     }
 
@@ -173,9 +184,17 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         return Thread.currentThread() == runner || workers.isOwnThread();
     }
 
-    private DestinationBlock allocate(BlockSpec spec) {
+    private DestinationBlock allocate(int index) {
         checkStopped();
-        DestinationBlock block = DestinationBlock.of(spec, driver.allocator());
+        if (order.ring != null) {
+            try {
+                return order.ring.place(index);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw interrupted();
+            }
+        }
+        DestinationBlock block = DestinationBlock.of(layout.blocks().get(index), driver.allocator());
         memoryNanos.accumulateAndGet(System.nanoTime() - memoryStart, Math::max);
         return block;
     }
@@ -234,6 +253,9 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 memory.place(gather, LoadJob.this::block);
             }
             progress.done(work);
+            if (order.ring != null) {
+                order.ring.done(work);
+            }
         }
 
         /** Reads straight to the place if there is only one: that needs no slab on the host. */
@@ -256,16 +278,24 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 MemoryRange memory = first.destination().range();
                 read(read.file(), memory, read.length(), read.fileOffset(), first.destinationOffset());
             } else {
-                requests.incrementAndGet();
-                handles.read(read.file(), read.fileOffset(), read.length(), handle -> moved.count(
-                        result -> handle.readScattered(read.fileOffset(), read.length(), copies, result)));
+                read(read, copies);
             }
         }
 
         private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
             requests.incrementAndGet();
-            handles.read(file, fileOffset, length, handle -> moved.count(
-                    result -> handle.read(memory, length, fileOffset, bufferOffset, result)));
+            try (DataFiles.Share share = handles.borrow(file)) {
+                long count = moved.read(share.file(), memory, length, fileOffset, bufferOffset);
+                handles.checkComplete(file, share.file(), fileOffset, length, count);
+            }
+        }
+
+        private void read(Read read, List<ScatterCopy> copies) {
+            requests.incrementAndGet();
+            try (DataFiles.Share share = handles.borrow(read.file())) {
+                long count = moved.readScattered(share.file(), read.fileOffset(), read.length(), copies);
+                handles.checkComplete(read.file(), share.file(), read.fileOffset(), read.length(), count);
+            }
         }
 
         private StagingMemory staging() {

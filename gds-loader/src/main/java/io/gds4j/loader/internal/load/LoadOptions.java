@@ -4,7 +4,9 @@ import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.Conversion;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
@@ -20,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * The options of a {@code LoadPlan}, whose methods document and check the values.
  *
  * @param renaming gives loaded tensors their names; null if they keep those of the checkpoint
+ * @param type type of loaded floats; null if they keep that of the checkpoint
  */
 public record LoadOptions(
         Predicate<TensorInfo> filter,
@@ -27,7 +30,8 @@ public record LoadOptions(
         long alignment,
         Io io,
         DirectStorage directStorage,
-        @Nullable UnaryOperator<String> renaming) {
+        @Nullable UnaryOperator<String> renaming,
+        @Nullable DType type) {
 
     public static final LoadOptions DEFAULTS = new LoadOptions(
             tensor -> true,
@@ -35,6 +39,7 @@ public record LoadOptions(
             256,
             new Io(64L << 20, 0, 0, false),
             DirectStorage.AUTO,
+            null,
             null);
 
     /** Memory that the load allocates, one range of the caller, or memory of the caller for each tensor. */
@@ -107,23 +112,23 @@ public record LoadOptions(
     }
 
     public LoadOptions with(Predicate<TensorInfo> narrower) {
-        return new LoadOptions(filter.and(narrower), target, alignment, io, directStorage, renaming);
+        return new LoadOptions(filter.and(narrower), target, alignment, io, directStorage, renaming, type);
     }
 
     public LoadOptions with(Target other) {
-        return new LoadOptions(filter, other, alignment, io, directStorage, renaming);
+        return new LoadOptions(filter, other, alignment, io, directStorage, renaming, type);
     }
 
     public LoadOptions withAlignment(long bytes) {
-        return new LoadOptions(filter, target, bytes, io, directStorage, renaming);
+        return new LoadOptions(filter, target, bytes, io, directStorage, renaming, type);
     }
 
     public LoadOptions with(Io other) {
-        return new LoadOptions(filter, target, alignment, other, directStorage, renaming);
+        return new LoadOptions(filter, target, alignment, other, directStorage, renaming, type);
     }
 
     public LoadOptions with(DirectStorage demand) {
-        return new LoadOptions(filter, target, alignment, io, demand, renaming);
+        return new LoadOptions(filter, target, alignment, io, demand, renaming, type);
     }
 
     /** @param next receives the names that the options gave so far */
@@ -137,7 +142,16 @@ public record LoadOptions(
                         "LoadPlan", "the new name of tensor %s is null".formatted(CheckpointException.quote(given)));
             }
             return renamed;
-        });
+        }, type);
+    }
+
+    public LoadOptions with(DType other) {
+        return new LoadOptions(filter, target, alignment, io, directStorage, renaming, other);
+    }
+
+    /** Returns the conversion of elements of this type; empty if the load leaves them as they are. */
+    Optional<Conversion> conversion(DType from) {
+        return type == null ? Optional.empty() : Conversion.of(from, type);
     }
 
     /** Returns the option that mapped files cannot obey, as the program wrote it; empty if there is none. */
@@ -156,6 +170,9 @@ public record LoadOptions(
         }
         if (io.direct) {
             return Optional.of("direct(true)");
+        }
+        if (type != null) {
+            return Optional.of("as(%s)".formatted(type));
         }
         return directStorage == DirectStorage.REQUIRE ? Optional.of("directStorage(REQUIRE)") : Optional.empty();
     }

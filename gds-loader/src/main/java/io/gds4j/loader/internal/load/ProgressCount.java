@@ -4,7 +4,7 @@ import io.gds4j.loader.format.TensorInfo;
 import java.util.List;
 
 /** Counts the bytes and tensors that are in place and tells the listener, one call at a time. Thread-safe. */
-public final class ProgressCount {
+final class ProgressCount {
     /** Outstanding reads of an alias, which {@link #placed} reports together with its original. */
     private static final int NEVER = Integer.MAX_VALUE;
 

@@ -14,7 +14,7 @@ import java.util.function.IntFunction;
  * Host memory of one worker for gathered tensors. Reads fill one half. The other half holds an image of the tensors at their
  * final distances, so that a single copy moves all of them to a GPU. Not thread-safe.
  */
-public final class StagingMemory implements AutoCloseable {
+final class StagingMemory implements AutoCloseable {
     private final MemoryAllocator allocator;
     private final MemoryAllocation allocation;
     private final MemoryRange files;

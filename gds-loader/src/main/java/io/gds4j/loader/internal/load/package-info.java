@@ -8,6 +8,7 @@ package io.gds4j.loader.internal.load;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
+//   LayoutOracleTest: Gathering, PlannedBlocks, PlannedRun
 //   LoadTest: LoadJob
 //   LoadFailureTest: LoadJob
 //   MappedTensorsTest: MappedFiles

@@ -25,7 +25,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** Explains what a load does not take: folders without a checkpoint, and files beside one. */
-public final class NoCheckpoint {
+final class NoCheckpoint {
     /** Endings of weights that no format reads. */
     private static final List<String> FOREIGN = List.of(
             ".ckpt", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".ot", ".pt2", ".index.json");
@@ -205,7 +205,8 @@ public final class NoCheckpoint {
             return List.of("%s: only the file of one rank is loaded, as the name says; open the folder for all ranks"
                     .formatted(file));
         }
-        return rankAlone(file);
+        Path folder = file.getParent();
+        return RankName.hasOthers(file) || folder == null ? rankAlone(file) : rankAlone(folder);
     }
 
     /** Returns a warning for a file or folder of one rank beside those of others. */

@@ -5,7 +5,6 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,6 +16,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /**
  * The members of a zip file, as its central directory describes them, with the position of each member's data from the member's
@@ -29,15 +29,22 @@ import java.util.Optional;
 public final class ZipArchive {
     private static final int ENTRY_SIGNATURE = 0x02014b50;
     private static final int ENTRY_BYTES = 46;
+    private static final int ENTRY_CRC = 16;
     private static final int LOCAL_SIGNATURE = 0x04034b50;
     private static final int LOCAL_BYTES = 30;
+    private static final int LOCAL_CRC = 14;
     private static final int LOCAL_NAME_LENGTH = 26;
     private static final int ZIP64_FIELD = 1;
     private static final int FLAG_ENCRYPTED = 1;
     private static final int FLAG_SIZES_FOLLOW = 8;
 
     /** An entry of the central directory. */
-    private record Entry(String name, byte[] rawName, long header, long stored, long bytes, int method, int crc) {
+    private record Entry(
+            String name, byte[] rawName, long offset, long header, long stored, long bytes, int method, int crc) {
+        /** Returns the name for a message. */
+        String quoted() {
+            return CheckpointException.quote(name);
+        }
     }
 
     private final ZipSource file;
@@ -108,6 +115,25 @@ public final class ZipArchive {
             previous = member;
         }
         return archive;
+    }
+
+    /** Receives ranges of a file. */
+    public interface Ranges {
+        void accept(long begin, long end);
+    }
+
+    /**
+     * Tells which bytes have no effect on a caller that reads the data of some members: that of the others, what lies behind any
+     * data, and the checksums.
+     */
+    public void forEachUnread(Predicate<ZipMember> read, Ranges sink) {
+        long end = this.end.offset();
+        for (ZipMember member : List.copyOf(members.values()).reversed()) {
+            sink.accept(read.test(member) ? member.dataEnd() : member.dataOffset(), end);
+            sink.accept(member.headerOffset() + LOCAL_CRC, member.headerOffset() + LOCAL_CRC + Integer.BYTES);
+            sink.accept(member.entryOffset() + ENTRY_CRC, member.entryOffset() + ENTRY_CRC + Integer.BYTES);
+            end = member.headerOffset();
+        }
     }
 
     /** Returns the members in the order of their data. */
@@ -182,8 +208,8 @@ public final class ZipArchive {
         if (header == LittleEndian.ABSENT_32) {
             header = zip64(directory, field, fieldEnd, offset, name);
         }
-        entries.add(new Entry(name, rawName, header, stored, bytes, directory.u16(at + 10),
-                (int) directory.u32(at + 16)));
+        entries.add(new Entry(name, rawName, offset, header, stored, bytes, directory.u16(at + 10),
+                (int) directory.u32(at + ENTRY_CRC)));
         return next;
     }
 
@@ -218,10 +244,8 @@ public final class ZipArchive {
     }
 
     private String name(byte[] raw, long offset) {
-        String name;
-        try {
-            name = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(raw)).toString();
-        } catch (CharacterCodingException e) {
+        String name = new String(raw, StandardCharsets.UTF_8);
+        if (!Arrays.equals(name.getBytes(StandardCharsets.UTF_8), raw)) {
             // writers without the UTF-8 flag; one character for each byte keeps different names different
             name = new String(raw, StandardCharsets.ISO_8859_1);
         }
@@ -242,16 +266,15 @@ public final class ZipArchive {
 
     /** Reads the local header of an entry, which alone says where the data begins. */
     private ZipMember member(Entry entry) {
-        String quoted = CheckpointException.quote(entry.name);
         int headBytes = LOCAL_BYTES + entry.rawName.length;
         if (entry.header < 0 || entry.header > end.offset() - headBytes) {
             throw file.broken(end.offset(),
                     "the local header of member %s is at %s, but the central directory begins at %s"
-                            .formatted(quoted, Long.toUnsignedString(entry.header), end.offset()));
+                            .formatted(entry.quoted(), Long.toUnsignedString(entry.header), end.offset()));
         }
         LittleEndian local = new LittleEndian(file.read(entry.header, headBytes));
         if (local.u32(0) != LOCAL_SIGNATURE) {
-            throw file.broken(entry.header, "the local header of member %s is missing".formatted(quoted));
+            throw file.broken(entry.header, "the local header of member %s is missing".formatted(entry.quoted()));
         }
         boolean sizesFollow = (local.u16(6) & FLAG_SIZES_FOLLOW) != 0;
         long size = local.u32(18);
@@ -260,19 +283,20 @@ public final class ZipArchive {
                 || !Arrays.equals(local.bytes(LOCAL_BYTES, headBytes), entry.rawName)
                 || !sizesFollow && size != LittleEndian.ABSENT_32 && size != entry.stored) {
             throw file.broken(entry.header,
-                    "the local header of member %s contradicts the central directory".formatted(quoted));
+                    "the local header of member %s contradicts the central directory".formatted(entry.quoted()));
         }
         long data = entry.header + headBytes + local.u16(28);
         if (entry.stored < 0 || data > end.offset() || entry.stored > end.offset() - data) {
             throw file.broken(entry.header,
                     "member %s, %s bytes at %s, reaches into the central directory at %s"
-                            .formatted(quoted, Long.toUnsignedString(entry.stored), data, end.offset()));
+                            .formatted(entry.quoted(), Long.toUnsignedString(entry.stored), data, end.offset()));
         }
         if (entry.method == ZipMember.STORED && entry.bytes != entry.stored) {
             throw file.broken(entry.header,
                     "member %s is not compressed, but has %s bytes stored as %s"
-                            .formatted(quoted, Long.toUnsignedString(entry.bytes), entry.stored));
+                            .formatted(entry.quoted(), Long.toUnsignedString(entry.bytes), entry.stored));
         }
-        return new ZipMember(entry.name, entry.header, data, entry.stored, entry.bytes, entry.method, entry.crc);
+        return new ZipMember(
+                entry.name, entry.offset, entry.header, data, entry.stored, entry.bytes, entry.method, entry.crc);
     }
 }

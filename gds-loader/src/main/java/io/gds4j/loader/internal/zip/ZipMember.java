@@ -4,6 +4,7 @@ package io.gds4j.loader.internal.zip;
  * A member of a zip file.
  *
  * @param name name in the archive, with {@code /} between folders
+ * @param entryOffset offset of the entry in the central directory
  * @param headerOffset offset of the local header in the file
  * @param dataOffset offset of the first byte of the member's data
  * @param storedBytes bytes of the data in the file
@@ -12,7 +13,8 @@ package io.gds4j.loader.internal.zip;
  * @param crc CRC-32 of the data after decompression
  */
 public record ZipMember(
-        String name, long headerOffset, long dataOffset, long storedBytes, long bytes, int method, int crc) {
+        String name, long entryOffset, long headerOffset, long dataOffset, long storedBytes, long bytes, int method,
+        int crc) {
 
     /** Compression method of members that are stored as they are. */
     static final int STORED = 0;

@@ -3,7 +3,7 @@ package io.gds4j.loader.internal.zip;
 import io.gds4j.loader.format.CheckpointRule;
 
 /** The rules for zip files. */
-public final class ZipRules {
+final class ZipRules {
     /** Records, directory or headers that are missing, contradict each other or lie outside the file. */
     public static final CheckpointRule STRUCTURE = new CheckpointRule("ZipStructure", "broken zip file");
     /** A member whose name is empty or contains NUL. */

@@ -36,6 +36,7 @@ import java.util.random.RandomGeneratorFactory;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -44,6 +45,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Folders of torch.distributed.checkpoint in its own form: what loads, and what is refused. */
+@Tag("slow")
 class DistcpFormatTest {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
     private static final int CASES = Integer.getInteger("gds4j.property.cases", 20);

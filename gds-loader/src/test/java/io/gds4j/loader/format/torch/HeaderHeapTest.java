@@ -16,10 +16,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Headers whose content does not fit into a small heap are refused, and leave the heap usable. */
+@Tag("slow")
 class HeaderHeapTest {
     private static final int MIB = 1 << 20;
 

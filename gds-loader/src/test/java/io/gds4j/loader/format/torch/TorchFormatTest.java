@@ -355,6 +355,8 @@ class TorchFormatTest {
         }
         CheckpointException e = failure(file(bomb.op('t').end(), 4));
         assertThat(e.rule().variant()).isEqualTo("PickleLimit");
+        // the limit of the heap comes later, after time in proportion to the heap
+        assertThat(e).hasMessageContaining("refers to its own parts so often");
     }
 
     @Test
@@ -594,7 +596,9 @@ class TorchFormatTest {
     @ParameterizedTest
     @CsvSource({"consolidated.00.pth, consolidated.01.pth, consolidated.00.pth",
             "mp_rank_00_model_states.pt, mp_rank_01_model_states.pt, mp_rank_01_model_states.pt",
+            "layer_01-model_00-model_states.pt, layer_01-model_01-model_states.pt, layer_01-model_00-model_states.pt",
             "mp_rank_00/model.pt, mp_rank_01/model.pt, mp_rank_00",
+            "mp_rank_00/model.pt, mp_rank_01/model.pt, mp_rank_00/model.pt",
             "zero_pp_rank_3_mp_rank_00.pt, zero_pp_rank_0_mp_rank_00.pt, zero_pp_rank_3_mp_rank_00.pt"})
     void slicesOfRanksAreNoCheckpoint(String one, String other, String named) throws IOException {
         for (String name : List.of(one, other)) {
@@ -617,7 +621,9 @@ class TorchFormatTest {
         if (one.contains("/")) {
             Files.delete(ranks.resolve("mp_rank_01"));
         }
-        assertThat(Checkpoint.open(ranks.resolve(named)).warnings()).isEmpty();
+        // a number above 0 says that there was a rank 0
+        boolean later = named.equals("mp_rank_01_model_states.pt");
+        assertThat(Checkpoint.open(ranks.resolve(named)).warnings()).hasSize(later ? 1 : 0);
     }
 
     @Test

@@ -5,8 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
+import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.loader.internal.load.Layout.Extent;
@@ -19,6 +23,7 @@ import io.gds4j.loader.internal.load.Layout.Staged;
 import io.gds4j.loader.internal.load.Layout.Work;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
@@ -203,6 +208,70 @@ class LayoutValuesTest {
         assertThat(io.requestSize(left * MIB)).isEqualTo(expected * MIB);
         assertThat(io.requestSize(1600 * MIB + 8 * 4096 + 4095)).as("a multiple of a page")
                 .isEqualTo(chosen == 0 ? 200 * MIB + 4096 : chosen * MIB);
+    }
+
+    /** Gaps of up to 64 KiB, and of up to an eighth of what is read with them, cost no request of their own. */
+    @ParameterizedTest
+    @CsvSource({"4194304, 65536, 1", "4194304, 65792, 2", "1048576, 299520, 2", "1835008, 16384, 1", "57344, 16384, 1",
+            "57344, 16640, 2"})
+    void shortGapsAreReadThrough(long length, long gap, int runs) {
+        List<TensorInfo> tensors = List.of(tensor("a", 0, length), tensor("b", length + gap, length));
+        CheckpointFile file = CheckpointFile.of(FILE, 2 * length + gap, 0, tensors, Map.of());
+        Layout layout = LayoutPlanner.plan(List.of(file), LoadOptions.DEFAULTS.withAlignment(256));
+        long distance = layout.slices().getLast().offset() - layout.slices().getFirst().offset();
+        assertThat(distance == length + gap ? 1 : 2).isEqualTo(runs);
+    }
+
+    /** Tensors at odd offsets are gathered; a short gap between them is read along. */
+    @ParameterizedTest
+    @CsvSource({"1, 1", "65536, 1", "65537, 2"})
+    void smallTensorsAreReadTogether(long gap, int reads) {
+        List<TensorInfo> tensors = List.of(tensor("a", 4000, 300), tensor("b", 4301, 300), tensor("c", 4601 + gap, 99));
+        CheckpointFile file = CheckpointFile.of(FILE, 4700 + gap, 0, tensors, Map.of());
+        List<Long> offsets = new ArrayList<>();
+        LayoutPlanner.plan(List.of(file), LoadOptions.DEFAULTS)
+                .forEachRead((path, offset, length, gathered) -> offsets.add(offset));
+        assertThat(offsets).hasSize(reads).allMatch(offset -> offset % 4096 == 0);
+    }
+
+    /** A part of a tensor begins anywhere in a page. The bytes beyond its last page need no request of their own. */
+    @ParameterizedTest(name = "part of {0} bytes at {1}, by requests of {2}")
+    @CsvSource({"2097152, 100, 0, 1", "8388608, 4095, 0, 1", "2097152, 0, 1048576, 2", "2097152, 1, 1048576, 3",
+            "2097151, 1, 1048576, 2"})
+    void partIsCutIntoAsFewRequestsAsItNeeds(long part, long offset, long requestSize, int requests) {
+        TensorInfo tensor = TensorInfo.ofBoxes("t", DType.U8, List.of(2 * part), DimensionOrder.rowMajor(1), List.of(
+                TensorBox.of(FILE, offset, List.of(0L), List.of(part)),
+                TensorBox.of(FILE, 16 * MIB + offset, List.of(part), List.of(part))));
+        CheckpointFile file = CheckpointFile.of(FILE, 32 * MIB, 0, List.of(tensor), Map.of());
+        Layout layout = LayoutPlanner.plan(List.of(file),
+                LoadOptions.DEFAULTS.with(new LoadOptions.Io(64 * MIB, requestSize, 0, false)));
+        assertThat(layout.works()).hasSize(2 * requests);
+        assertThat(layout.storageBytes()).isEqualTo(2 * part);
+    }
+
+    @Test
+    void memoryThatCannotBeFreedYetKeepsItsHolder() {
+        int[] freed = new int[1];
+        MemoryAllocation memory =
+                MemoryAllocation.of(MemoryRange.ofAddress(4096, 8, MemoryKind.CUDA_DEVICE), () -> freed[0]++);
+        DestinationBlock block = DestinationBlock.of(memory);
+        Lifetime lifetime = MemoryAccess.USES.lifetimeOf(memory);
+        assertThat(lifetime.claim()).isTrue();
+        assertThatThrownBy(block::release).isInstanceOf(CuFileException.class);
+        lifetime.unclaim();
+        block.release();
+        assertThat(freed).containsExactly(1);
+    }
+
+    @Test
+    void tiedTensorsChangeNoRequests() {
+        TensorInfo large = tensor("large", 0, 16_000 * MIB);
+        List<Integer> requests = new ArrayList<>();
+        for (List<TensorInfo> tensors : List.of(List.of(large), List.of(large, large.renamed("tied")))) {
+            CheckpointFile file = CheckpointFile.of(FILE, large.length(), 0, tensors, Map.of());
+            requests.add(LayoutPlanner.plan(List.of(file), LoadOptions.DEFAULTS).works().size());
+        }
+        assertThat(requests.getFirst()).isEqualTo(requests.getLast()).isGreaterThan(60);
     }
 
     @ParameterizedTest

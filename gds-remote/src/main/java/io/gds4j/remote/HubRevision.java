@@ -1,0 +1,80 @@
+package io.gds4j.remote;
+
+import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import io.gds4j.internal.file.TrustedFolder;
+import io.gds4j.internal.text.InertText;
+import java.io.IOException;
+import java.util.NavigableSet;
+import java.util.TreeSet;
+
+/**
+ * A commit of a repository.
+ *
+ * @param commit 40 digits
+ * @param files names between slashes; none leads out of a folder
+ */
+record HubRevision(String commit, NavigableSet<String> files) {
+    /**
+     * Reads the hub's answer: {@code sha}, and {@code rfilename} of each of {@code siblings}.
+     *
+     * @throws IOException if it is another text; the message says what is wrong, in one line
+     */
+    static HubRevision parse(byte[] json, int length) throws IOException {
+        String commit = "";
+        NavigableSet<String> files = new TreeSet<>();
+        try (JsonParser parser = new JsonFactory().createParser(json, 0, length)) {
+            expect(parser.nextToken(), JsonToken.START_OBJECT);
+            while (parser.nextToken() == JsonToken.FIELD_NAME) {
+                String name = parser.currentName();
+                JsonToken value = parser.nextToken();
+                if (name.equals("sha")) {
+                    expect(value, JsonToken.VALUE_STRING);
+                    commit = parser.getText();
+                } else if (name.equals("siblings")) {
+                    expect(value, JsonToken.START_ARRAY);
+                    while (parser.nextToken() != JsonToken.END_ARRAY) {
+                        files.add(sibling(parser));
+                    }
+                } else {
+                    parser.skipChildren();
+                }
+            }
+            expect(parser.currentToken(), JsonToken.END_OBJECT);
+        } catch (JacksonException e) {
+            throw new IOException("it is not valid JSON");
+        }
+        if (!HubNames.isCommit(commit)) {
+            throw new IOException("its sha is no commit");
+        }
+        return new HubRevision(commit, files);
+    }
+
+    /** Returns the name of a file. */
+    private static String sibling(JsonParser parser) throws IOException {
+        expect(parser.currentToken(), JsonToken.START_OBJECT);
+        String file = "";
+        while (parser.nextToken() == JsonToken.FIELD_NAME) {
+            boolean isName = parser.currentName().equals("rfilename");
+            JsonToken value = parser.nextToken();
+            if (isName) {
+                expect(value, JsonToken.VALUE_STRING);
+                file = parser.getText();
+            } else {
+                parser.skipChildren();
+            }
+        }
+        if (!TrustedFolder.isBelow(file)) {
+            throw new IOException("it names a file that no folder may have, " + InertText.quote(file));
+        }
+        return file;
+    }
+
+    private static void expect(JsonToken found, JsonToken wanted) throws IOException {
+        if (found != wanted) {
+            throw new IOException("it is not the hub's list of a revision");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package io.gds4j.remote;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * What Google Cloud Storage's documents say of uploads that are resumed, and of tokens, on loopback: fake-gcs-server appends whatever comes, and takes
+ * any token.
+ */
+final class GcsServer implements AutoCloseable {
+    private static final Pattern RANGE = Pattern.compile("bytes (?:(\\d+)-(\\d+)|\\*)/(\\d+)");
+
+    /** An object and what its upload said of it. */
+    record Stored(byte[] bytes, String mark) {
+    }
+
+    private static final class Session {
+        final String name;
+        final String mark;
+        final boolean isNew;
+        final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+        Session(String name, String mark, boolean isNew) {
+            this.name = name;
+            this.mark = mark;
+            this.isNew = isNew;
+        }
+    }
+
+    final Map<String, Stored> objects = new ConcurrentHashMap<>();
+    final Set<String> tokens = ConcurrentHashMap.newKeySet();
+    volatile String sessionsAt = "";
+
+    private final Map<String, Session> sessions = new ConcurrentHashMap<>();
+    private final Random random;
+    private final HttpServer server;
+
+    /** @param random how much of a part the server keeps before it says so or fails */
+    GcsServer(Random random) throws IOException {
+        this.random = random;
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
+        server.createContext("/", this::answer);
+        server.start();
+    }
+
+    URI endpoint() {
+        return URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+    }
+
+    private static void send(HttpExchange exchange, int status, byte[] body) throws IOException {
+        boolean isHead = exchange.getRequestMethod().equals("HEAD");
+        exchange.sendResponseHeaders(status, isHead || body.length == 0 ? -1 : body.length);
+        if (!isHead) {
+            exchange.getResponseBody().write(body);
+        }
+    }
+
+    private void answer(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            byte[] body = exchange.getRequestBody().readAllBytes();
+            String sent = String.valueOf(exchange.getRequestHeaders().getFirst("Authorization"));
+            String path = exchange.getRequestURI().getPath();
+            String query = String.valueOf(exchange.getRequestURI().getQuery());
+            if (!tokens.isEmpty() && !tokens.contains(sent.replace("Bearer ", ""))) {
+                exchange.getResponseHeaders().set("WWW-Authenticate", "Bearer realm=\"x\", error=\"invalid_token\"");
+                send(exchange, 401, "<Error><Code>AuthenticationRequired</Code></Error>".getBytes(
+                        StandardCharsets.UTF_8));
+            } else if (exchange.getRequestMethod().equals("POST")) {
+                begin(exchange, query, new String(body, StandardCharsets.UTF_8));
+            } else if (exchange.getRequestMethod().equals("PUT")) {
+                part(exchange, query, body);
+            } else {
+                read(exchange, objects.get(path.substring(path.indexOf('/', 1) + 1)));
+            }
+        }
+    }
+
+    private void begin(HttpExchange exchange, String query, String metadata) throws IOException {
+        String id = String.valueOf(sessions.size());
+        sessions.put(id, new Session(query.replaceFirst(".*name=([^&]*).*", "$1"),
+                metadata.replaceFirst(".*: *\"([^\"]*)\"}}", "$1"), query.contains("ifGenerationMatch=0")));
+        exchange.getResponseHeaders().set("Location",
+                (sessionsAt.isEmpty() ? endpoint() : sessionsAt) + "/upload/session?upload_id=" + id);
+        send(exchange, 200, new byte[0]);
+    }
+
+    private void part(HttpExchange exchange, String query, byte[] body) throws IOException {
+        Session session = sessions.get(query.replaceFirst(".*upload_id=([^&]*).*", "$1"));
+        Matcher range = RANGE.matcher(String.valueOf(exchange.getRequestHeaders().getFirst("Content-Range")));
+        boolean fails;
+        synchronized (session) {
+            if (!range.matches() || range.group(1) != null && Integer.parseInt(range.group(1)) > session.bytes.size()) {
+                send(exchange, 400, new byte[0]);
+                return;
+            }
+            int known = range.group(1) == null ? 0 : session.bytes.size() - Integer.parseInt(range.group(1));
+            int total = Integer.parseInt(range.group(3));
+            int fresh = Math.max(0, body.length - known);
+            boolean isLast = session.bytes.size() + fresh == total;
+            int kept = isLast || fresh == 0 ? fresh : 1 + random.nextInt(fresh);
+            session.bytes.write(body, Math.min(known, body.length), kept);
+            fails = random.nextInt(4) == 0;
+            if (session.bytes.size() == total && !fails) {
+                if (session.isNew && objects.containsKey(session.name)
+                        && !objects.get(session.name).mark.equals(session.mark)) {
+                    send(exchange, 412, new byte[0]);
+                    return;
+                }
+                objects.put(session.name, new Stored(session.bytes.toByteArray(), session.mark));
+                send(exchange, 200, "{\"generation\": \"1\"}".getBytes(StandardCharsets.UTF_8));
+                return;
+            }
+        }
+        if (!fails) {
+            exchange.getResponseHeaders().set("Range", "bytes=0-" + (session.bytes.size() - 1));
+        }
+        send(exchange, fails ? 503 : 308, new byte[0]);
+    }
+
+    private static void read(HttpExchange exchange, Stored object) throws IOException {
+        if (object == null) {
+            send(exchange, 404, new byte[0]);
+            return;
+        }
+        exchange.getResponseHeaders().set("x-goog-meta-gds4j-upload", object.mark);
+        exchange.getResponseHeaders().set("ETag", "\"1\"");
+        String range = exchange.getRequestHeaders().getFirst("Range");
+        if (range == null) {
+            send(exchange, 200, object.bytes);
+            return;
+        }
+        String[] ends = range.replace("bytes=", "").split("-");
+        int first = Integer.parseInt(ends[0]);
+        int end = Math.min(Integer.parseInt(ends[1]) + 1, object.bytes.length);
+        exchange.getResponseHeaders().set("Content-Range", "bytes %s-%s/%s".formatted(
+                first, end - 1, object.bytes.length));
+        exchange.getResponseHeaders().set("x-goog-generation", object.mark);
+        send(exchange, 206, Arrays.copyOfRange(object.bytes, first, end));
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+    }
+}

@@ -1,0 +1,26 @@
+package io.gds4j.tools.load;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.SlabArray;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class OpenedDriverTest {
+    private static final SlabArray DEFAULTS = CuFileConfig.defaults().posixPoolSlabs();
+
+    @Test
+    void bounceBuffersStayWithinTheirPartOfABudget() {
+        assertThat(OpenedDriver.within(DEFAULTS, 2L << 30)).isSameAs(DEFAULTS);
+        for (long bytes = 4096; bytes < DEFAULTS.totalBytes(); bytes = bytes * 9 / 8) {
+            SlabArray within = OpenedDriver.within(DEFAULTS, bytes);
+            assertThat(within.totalBytes()).isBetween(bytes / 8, bytes);
+        }
+        assertThat(OpenedDriver.within(DEFAULTS, 1)).isEqualTo(new SlabArray(List.of(4L), List.of(1L)));
+        CuFileConfig.Builder settings = CuFileConfig.defaults().toBuilder();
+        OpenedDriver.limitBounceBuffers(settings, 256 << 20);
+        assertThat(settings.build().posixPoolSlabs())
+                .isEqualTo(new SlabArray(List.of(4L, 1024L, 16384L), List.of(30L, 15L, 15L)));
+    }
+}
