@@ -173,7 +173,10 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     private void end(Share share) {
         try {
             synchronized (share) {
-                F file = Objects.requireNonNull(share.file);
+                if (isShared(share)) {
+                    return;
+                }
+                F file = share.file();
                 share.file = null;
                 try {
                     finishFile(share.path, file);
@@ -187,6 +190,11 @@ public abstract class OpenFiles<F> implements AutoCloseable {
                 leave(share);
             }
         }
+    }
+
+    /** Returns whether a thread has borrowed the file since another took it, to close it. Later ones wait for the share. */
+    private synchronized boolean isShared(Share share) {
+        return share.users > 1;
     }
 
     /** Ends the use of all files, and closes them. */

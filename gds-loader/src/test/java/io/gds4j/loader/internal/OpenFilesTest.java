@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
@@ -65,6 +66,10 @@ class OpenFilesTest {
         @Override
         protected synchronized void closeFile(Path file) {
             assertThat(open.remove(file)).isTrue();
+        }
+
+        synchronized boolean isOpen(Path file) {
+            return open.contains(file);
         }
     }
 
@@ -132,6 +137,73 @@ class OpenFilesTest {
             assertThat(names.open).isEmpty();
             use(names, Path.of("a"), file -> {
             });
+        }
+    }
+
+    /** A thread takes three files to close them, and another borrows two before they are closed. */
+    @Test
+    void fileThatIsBorrowedAgainStaysOpen() throws Exception {
+        CountDownLatch closes = new CountDownLatch(1);
+        CountDownLatch borrowed = new CountDownLatch(1);
+        Set<Path> kept = ConcurrentHashMap.newKeySet();
+        try (OpenFiles<Path> files = new OpenFiles<>(1) {
+            @Override
+            protected Path openFile(Path path) {
+                return path;
+            }
+
+            @Override
+            protected void finishFile(Path path, Path file) {
+                if (closes.getCount() == 1) {
+                    kept.addAll(List.of(Path.of("a"), Path.of("b"), Path.of("c")));
+                    kept.remove(path);
+                    closes.countDown();
+                    await(borrowed);
+                }
+                assertThat(kept).doesNotContain(file);
+            }
+
+            @Override
+            protected void opened(Path path, Path file) {
+                assertThat(kept).doesNotContain(file);
+            }
+
+            @Override
+            protected void closeFile(Path file) {
+                assertThat(kept).doesNotContain(file);
+            }
+        }; ExecutorService threads = Executors.newSingleThreadExecutor()) {
+            use(files, Path.of("a"), a -> use(files, Path.of("b"), b -> use(files, Path.of("c"), c -> {
+            })));
+            Future<?> other = threads.submit(() -> use(files, Path.of("d"), d -> {
+            }));
+            await(closes);
+            List<Path> again = List.copyOf(kept);
+            try {
+                use(files, again.get(0), first -> use(files, again.get(1), second -> {
+                    borrowed.countDown();
+                    finished(other);
+                }));
+            } finally {
+                borrowed.countDown();
+            }
+            kept.clear();
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void finished(Future<?> task) {
+        try {
+            task.get(60, TimeUnit.SECONDS);
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
         }
     }
 
@@ -203,7 +275,11 @@ class OpenFilesTest {
                 SplittableRandom random = new SplittableRandom(seed + thread);
                 for (int i = 0; i < 2000; i++) {
                     Path path = Path.of("f" + random.nextInt(20));
-                    use(names, path, file -> assertThat(file).as("seed %d", seed).isEqualTo(path));
+                    use(names, path, file -> {
+                        assertThat(file).as("seed %d", seed).isEqualTo(path);
+                        Thread.yield();
+                        assertThat(names.isOpen(file)).as("seed %d", seed).isTrue();
+                    });
                 }
             });
             assertThat(names.most).as("seed %d", seed).isLessThanOrEqualTo(8);
