@@ -11,6 +11,7 @@ import java.net.http.HttpResponse;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -72,13 +73,14 @@ final class GcsSession implements Parts {
     }
 
     @Override
-    public Map<String, String> headers() {
-        return range(at, size - at);
+    public GcsTarget target() {
+        return target;
     }
 
-    private Map<String, String> range(long first, long count) {
-        return Map.of("Content-Range", count == 0 ? "bytes */" + size
-                : "bytes %s-%s/%s".formatted(first, first + count - 1, size));
+    /** That of the range changes with each request. */
+    @Override
+    public Map<String, String> headers() {
+        return Map.of();
     }
 
     @Override
@@ -87,27 +89,75 @@ final class GcsSession implements Parts {
         MemorySegment memory = Arena.ofAuto().allocate(Math.min(target.partBytes(), bytes), PAGE);
         try {
             while (size - at > memory.byteSize()) {
-                S3Upload.filled(memory, content, at);
                 long end = at + memory.byteSize();
-                while (at < end) {
-                    at = send(memory.asSlice(memory.byteSize() - (end - at)));
+                HttpResponse<byte[]> answer = put(filled(memory, content), end, Map.of(), () -> {
+                    // it makes no object
+                });
+                if (at < end) {
+                    throw S3Requests.unlike("PUT", url, answer, "status 308 and the range that it has");
                 }
             }
-            return S3Upload.filled(memory.asSlice(0, size - at), content, at);
+            return filled(memory.asSlice(0, size - at), content);
         } catch (InterruptedException e) {
             throw S3Requests.interrupted("PUT", url, e);
         }
     }
 
-    /** Sends a part that is not the last one, and returns how many bytes of the object the server has: perhaps not all of the part. */
-    private long send(MemorySegment part) {
-        HttpResponse<byte[]> answer = target.requests().send("PUT", url, part, range(at, part.byteSize()));
-        Matcher has = RANGE.matcher(answer.headers().firstValue("Range").orElse(""));
-        long end = answer.statusCode() == S3Requests.UNFINISHED && has.matches() ? Long.parseLong(has.group(1)) + 1 : 0;
-        if (end <= at || end > at + part.byteSize()) {
-            throw S3Requests.unlike("PUT", url, answer, "status 308 and the range that it has");
+    private MemorySegment filled(MemorySegment memory, RangeSource content) throws IOException, InterruptedException {
+        S3Upload.filled(memory, content, at);
+        target.content().add(memory);
+        return memory;
+    }
+
+    @Override
+    public HttpResponse<byte[]> finish(MemorySegment body, Map<String, String> all, Runnable mayBeDone) {
+        try {
+            return put(body, size, all, mayBeDone);
+        } catch (InterruptedException e) {
+            throw S3Requests.interrupted("PUT", url, e);
         }
-        return end;
+    }
+
+    /**
+     * Sends bytes up to an end until the server has them, or answers something else. It may keep the beginning of what it is sent, or nothing.
+     *
+     * @return the last answer
+     */
+    private HttpResponse<byte[]> put(MemorySegment bytes, long end, Map<String, String> all, Runnable mayBeDone)
+            throws InterruptedException {
+        Attempts attempts = target.requests().attempts("PUT", url);
+        long begin = at;
+        while (true) {
+            Map<String, String> headers = new HashMap<>(all);
+            headers.put("Content-Range", at == end ? "bytes */" + size
+                    : "bytes %s-%s/%s".formatted(at, end - 1, size));
+            HttpResponse<byte[]> answer = target.requests().send(
+                    "PUT", url, bytes.asSlice(bytes.byteSize() - (end - at)), headers, mayBeDone);
+            long has = has(answer);
+            if (has == end && end < size) {
+                at = end;
+                return answer;
+            }
+            if (has < at || has > end) {
+                return answer;
+            }
+            if (has == at) {
+                TimeUnit.NANOSECONDS.sleep(attempts.failed(
+                        "status 308: the server keeps nothing of what it is sent", Errno.EIO, null, 0));
+            } else {
+                at = has;
+                attempts.progress(at - begin);
+                attempts.shorter();
+            }
+        }
+    }
+
+    /** Returns how many bytes of the object the server says that it has; -1 if the answer is none of an upload that goes on. */
+    private static long has(HttpResponse<byte[]> answer) {
+        String range = answer.headers().firstValue("Range").orElse("");
+        Matcher has = RANGE.matcher(range);
+        return answer.statusCode() != S3Requests.UNFINISHED ? -1
+                : range.isEmpty() ? 0 : has.matches() ? Long.parseLong(has.group(1)) + 1 : -1;
     }
 
     @Override

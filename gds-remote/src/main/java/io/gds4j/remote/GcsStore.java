@@ -49,6 +49,6 @@ record GcsStore(String bucket, GcsOptions options, HttpConnections connections) 
     @Override
     public Optional<UploadTarget> target(URI uri) {
         return Optional.of(new GcsTarget(
-                this, S3Names.key(uri), new S3Requests(connections), UUID.randomUUID().toString()));
+                this, S3Names.key(uri), new S3Requests(connections), UUID.randomUUID().toString(), new GcsContent()));
     }
 }

@@ -3,11 +3,14 @@ package io.gds4j.remote;
 import java.net.URI;
 import java.net.http.HttpResponse;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
 /** The object that an upload makes. Every upload is a session: only that lets the server refuse to replace an object. */
-record GcsTarget(GcsStore store, String name, S3Requests requests, String mark) implements UploadTarget {
+record GcsTarget(GcsStore store, String name, S3Requests requests, String mark, GcsContent content)
+        implements
+            UploadTarget {
 
     /** Name of the metadata that has the mark. */
     static final String MARK = "gds4j-upload";
@@ -48,6 +51,11 @@ record GcsTarget(GcsStore store, String name, S3Requests requests, String mark) 
     @Override
     public String stored(String method) {
         return "the generation of the object";
+    }
+
+    @Override
+    public Optional<String> mismatch(HttpResponse<byte[]> answer) {
+        return content.mismatch(answer);
     }
 
     /** Google's answer has no body, that of emulators has one. */

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -34,6 +35,13 @@ sealed interface Parts permits S3Parts, AzureBlocks, GcsSession {
 
     /** Sends the parts, and returns the body of this request. */
     MemorySegment send(RangeSource content, long size) throws IOException;
+
+    UploadTarget target();
+
+    /** Sends this request, and returns its answer: see {@link S3Publication.Last}. */
+    default HttpResponse<byte[]> finish(MemorySegment body, Map<String, String> all, Runnable mayBeDone) {
+        return target().requests().send(method(), url(), body, all, mayBeDone);
+    }
 
     /** Takes the parts away, and returns the failure; it names the upload if the parts stay. */
     RuntimeException abort(Throwable failure) throws IOException;

@@ -3,7 +3,6 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
-import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -19,6 +18,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 record S3Publication(UploadTarget target, boolean onlyNew) {
     /** Longest time to look for an object if the program is ending. */
     private static final Duration GLANCE = Duration.ofMillis(200);
+
+    /** Sends that request, and returns the answer. */
+    @FunctionalInterface
+    interface Last {
+        /** @param mayBeDone see {@link S3Requests#send} */
+        HttpResponse<byte[]> send(Map<String, String> headers, Runnable mayBeDone);
+    }
 
     /** What became of the object. */
     private sealed interface Outcome {
@@ -41,6 +47,7 @@ record S3Publication(UploadTarget target, boolean onlyNew) {
         OURS("the object is there"),
         ANOTHER("another object is there, but this one may be there later"),
         NONE("the object is not there, but may be there later"),
+        DAMAGED("an object of this upload with other bytes is there"),
         UNTOLD("the object may be there all the same: the server does not tell");
 
         private final String text;
@@ -55,12 +62,12 @@ record S3Publication(UploadTarget target, boolean onlyNew) {
      *
      * @throws CuFileException if the server does not prove that it is; it tells if it may be
      */
-    void publish(String method, URI uri, Map<String, String> fixed, MemorySegment body) {
+    void publish(String method, URI uri, Map<String, String> fixed, Last last) {
         Map<String, String> headers = new HashMap<>(fixed);
         if (onlyNew) {
             headers.put("If-None-Match", "*");
         }
-        switch (outcome(method, uri, body, headers)) {
+        switch (outcome(method, uri, last, headers)) {
             case Stored _ -> {
                 // as it should be
             }
@@ -71,12 +78,13 @@ record S3Publication(UploadTarget target, boolean onlyNew) {
         }
     }
 
-    private Outcome outcome(String method, URI uri, MemorySegment body, Map<String, String> headers) {
+    private Outcome outcome(String method, URI uri, Last last, Map<String, String> headers) {
         AtomicBoolean doubt = new AtomicBoolean();
         try {
-            HttpResponse<byte[]> answer = target.requests().send(method, uri, body, headers, () -> doubt.set(true));
+            HttpResponse<byte[]> answer = last.send(headers, () -> doubt.set(true));
             if (target.isStored(method, answer)) {
-                return new Stored();
+                return target.mismatch(answer).<Outcome>map(why -> new Unknown(
+                        S3Requests.failure(method, uri, Errno.EIO, why, null), Place.DAMAGED)).orElseGet(Stored::new);
             }
             CuFileException unlike = S3Requests.unlike(method, uri, answer, target.stored(method));
             Place place = look(target.requests().once(), unlike);
@@ -87,7 +95,7 @@ record S3Publication(UploadTarget target, boolean onlyNew) {
             if (headers.containsKey("If-None-Match") && e.errno().orElse(0) == Errno.ENOSYS) {
                 Map<String, String> unconditional = new HashMap<>(headers);
                 unconditional.remove("If-None-Match");
-                return outcome(method, uri, body, unconditional);
+                return outcome(method, uri, last, unconditional);
             }
             return judged(e, look(target.requests().once(), e), doubt.get());
         }
@@ -97,7 +105,7 @@ record S3Publication(UploadTarget target, boolean onlyNew) {
         // Servers refuse a long body by an answer that may get lost; an earlier attempt has not replaced the object either.
         boolean exists = place == Place.ANOTHER && isThereAlready(why);
         return place == Place.OURS ? new Stored()
-                : doubt && !exists ? new Unknown(why, place) : new Refused(why);
+                : place == Place.DAMAGED || doubt && !exists ? new Unknown(why, place) : new Refused(why);
     }
 
     private boolean isThereAlready(CuFileException why) {
@@ -130,8 +138,11 @@ record S3Publication(UploadTarget target, boolean onlyNew) {
     /** Asks the server whose object is there. A failure to tell is added to that of the upload. */
     private Place look(S3Requests asking, CuFileException failure) {
         try {
-            return asking.send("HEAD", target.url(Map.of()), new byte[0]).headers().firstValue(target.markHeader())
-                    .map(mark -> mark.equals(target.mark()) ? Place.OURS : Place.ANOTHER).orElse(Place.UNTOLD);
+            HttpResponse<byte[]> answer = asking.send("HEAD", target.url(Map.of()), new byte[0]);
+            return answer.headers().firstValue(target.markHeader())
+                    .map(mark -> !mark.equals(target.mark()) ? Place.ANOTHER
+                            : target.mismatch(answer).isPresent() ? Place.DAMAGED : Place.OURS)
+                    .orElse(Place.UNTOLD);
         } catch (CuFileException e) {
             if (e.isNotFound()) {
                 return Place.NONE;

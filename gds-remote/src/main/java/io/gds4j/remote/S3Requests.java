@@ -140,9 +140,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
      */
     HttpResponse<byte[]> send(
             String method, URI uri, MemorySegment body, Map<String, String> headers, Runnable mayBeDone) {
-        Attempts attempts = new Attempts(
-                options, uri,
-                (errno, why, cause) -> failure(method, uri, errno, why + connections.remark(uri, cause), cause));
+        Attempts attempts = attempts(method, uri);
         Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         all.putAll(options.headers());
         all.putAll(headers);
@@ -189,6 +187,11 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         } catch (InterruptedException e) {
             throw interrupted(method, uri, e);
         }
+    }
+
+    Attempts attempts(String method, URI uri) {
+        return new Attempts(options, uri,
+                (errno, why, cause) -> failure(method, uri, errno, why + connections.remark(uri, cause), cause));
     }
 
     /**

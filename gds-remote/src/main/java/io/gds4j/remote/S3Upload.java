@@ -41,7 +41,8 @@ final class S3Upload {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment bytes = filled(arena.allocate(size), content, 0);
             requireUnchanged(content, version);
-            publication.publish("PUT", uri, target.headers(), bytes);
+            publication.publish("PUT", uri, target.headers(),
+                    (headers, mayBeDone) -> target.requests().send("PUT", uri, bytes, headers, mayBeDone));
         } catch (InterruptedException e) {
             throw S3Requests.interrupted("PUT", uri, e);
         }
@@ -52,7 +53,8 @@ final class S3Upload {
         try {
             MemorySegment last = parts.send(content, size);
             requireUnchanged(content, version);
-            publication.publish(parts.method(), parts.url(), parts.headers(), last);
+            publication.publish(parts.method(), parts.url(), parts.headers(),
+                    (headers, mayBeDone) -> parts.finish(last, headers, mayBeDone));
         } catch (IOException | RuntimeException | Error e) {
             throw parts.abort(e);
         }

@@ -3,6 +3,7 @@ package io.gds4j.remote;
 import java.net.URI;
 import java.net.http.HttpResponse;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /** The object that an upload makes. */
@@ -33,6 +34,11 @@ sealed interface UploadTarget permits S3Target, AzureTarget, GcsTarget {
 
     /** Returns what {@link #isStored} wants, in words. */
     String stored(String method);
+
+    /** Returns in what an answer about the object differs from what was sent; empty if it does not, or tells nothing. */
+    default Optional<String> mismatch(HttpResponse<byte[]> answer) {
+        return Optional.empty();
+    }
 
     /** Returns the statuses of the answer to DELETE. */
     Set<Integer> deleted();

@@ -4,6 +4,7 @@ import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
@@ -14,6 +15,8 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -22,10 +25,25 @@ import java.util.regex.Pattern;
  * any token.
  */
 final class GcsServer implements AutoCloseable {
+    private static final Session GONE = new Session("", "", false);
     private static final Pattern RANGE = Pattern.compile("bytes (?:(\\d+)-(\\d+)|\\*)/(\\d+)");
 
     /** An object and what its upload said of it. */
     record Stored(byte[] bytes, String mark) {
+    }
+
+    /** What happens to a part, or to the object that it ends. */
+    enum Fault {
+        /** The server keeps all of the part, some of it, or nothing, and says so. */
+        KEEP_ALL, KEEP_SOME, KEEP_NOTHING,
+        /** It keeps some, and answers 503, nothing, or less than it has said before. */
+        BUSY, LOST, BACK,
+        /** The session is gone. */
+        GONE,
+        /** The object has another byte at its end, or another one within. */
+        LONGER, OTHER,
+        /** The last answer is 200, and says nothing of an object. */
+        EMPTY
     }
 
     private static final class Session {
@@ -45,6 +63,10 @@ final class GcsServer implements AutoCloseable {
     final Set<String> tokens = ConcurrentHashMap.newKeySet();
     volatile String sessionsAt = "";
 
+    /** Chooses the fault of the next part. */
+    volatile Supplier<Fault> faults;
+    final AtomicInteger requests = new AtomicInteger();
+
     private final Map<String, Session> sessions = new ConcurrentHashMap<>();
     private final Random random;
     private final HttpServer server;
@@ -52,6 +74,7 @@ final class GcsServer implements AutoCloseable {
     /** @param random how much of a part the server keeps before it says so or fails */
     GcsServer(Random random) throws IOException {
         this.random = random;
+        faults = () -> random.nextInt(4) == 0 ? Fault.BUSY : Fault.KEEP_SOME;
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
         server.createContext("/", this::answer);
@@ -100,9 +123,18 @@ final class GcsServer implements AutoCloseable {
     }
 
     private void part(HttpExchange exchange, String query, byte[] body) throws IOException {
-        Session session = sessions.get(query.replaceFirst(".*upload_id=([^&]*).*", "$1"));
+        String id = query.replaceFirst(".*upload_id=([^&]*).*", "$1");
+        Session session = sessions.get(id);
         Matcher range = RANGE.matcher(String.valueOf(exchange.getRequestHeaders().getFirst("Content-Range")));
-        boolean fails;
+        requests.incrementAndGet();
+        Fault fault = faults.get();
+        if (fault == Fault.GONE) {
+            sessions.put(id, GONE);
+        }
+        if (sessions.get(id) == GONE) {
+            send(exchange, random.nextBoolean() ? 404 : 410, new byte[0]);
+            return;
+        }
         synchronized (session) {
             if (!range.matches() || range.group(1) != null && Integer.parseInt(range.group(1)) > session.bytes.size()) {
                 send(exchange, 400, new byte[0]);
@@ -111,25 +143,41 @@ final class GcsServer implements AutoCloseable {
             int known = range.group(1) == null ? 0 : session.bytes.size() - Integer.parseInt(range.group(1));
             int total = Integer.parseInt(range.group(3));
             int fresh = Math.max(0, body.length - known);
-            boolean isLast = session.bytes.size() + fresh == total;
-            int kept = isLast || fresh == 0 ? fresh : 1 + random.nextInt(fresh);
+            int kept = fault == Fault.KEEP_NOTHING || fresh == 0 ? 0
+                    : fault == Fault.KEEP_ALL ? fresh : 1 + random.nextInt(fresh);
             session.bytes.write(body, Math.min(known, body.length), kept);
-            fails = random.nextInt(4) == 0;
-            if (session.bytes.size() == total && !fails) {
+            if (session.bytes.size() == total && fault != Fault.BUSY) {
                 if (session.isNew && objects.containsKey(session.name)
                         && !objects.get(session.name).mark.equals(session.mark)) {
                     send(exchange, 412, new byte[0]);
                     return;
                 }
-                objects.put(session.name, new Stored(session.bytes.toByteArray(), session.mark));
-                send(exchange, 200, "{\"generation\": \"1\"}".getBytes(StandardCharsets.UTF_8));
+                byte[] bytes = session.bytes.toByteArray();
+                bytes = fault == Fault.LONGER ? Arrays.copyOf(bytes, total + 1) : bytes;
+                if (fault == Fault.OTHER && total > 0) {
+                    bytes[random.nextInt(total)]++;
+                }
+                objects.put(session.name, new Stored(bytes, session.mark));
+                if (fault != Fault.LOST) {
+                    send(exchange, 200, fault == Fault.EMPTY ? new byte[0]
+                            : "{\"generation\": \"1\", \"size\": \"%s\", \"crc32c\": \"%s\"}".formatted(
+                                    bytes.length, crc32c(bytes)).getBytes(StandardCharsets.UTF_8));
+                }
                 return;
             }
         }
-        if (!fails) {
-            exchange.getResponseHeaders().set("Range", "bytes=0-" + (session.bytes.size() - 1));
+        if (fault == Fault.LOST) {
+            return;
         }
-        send(exchange, fails ? 503 : 308, new byte[0]);
+        int has = fault == Fault.BACK ? session.bytes.size() / 2 : session.bytes.size();
+        if (fault != Fault.BUSY && has > 0) {
+            exchange.getResponseHeaders().set("Range", "bytes=0-" + (has - 1));
+        }
+        send(exchange, fault == Fault.BUSY ? 503 : 308, new byte[0]);
+    }
+
+    private static String crc32c(byte[] bytes) {
+        return S3Signer.crc32c(MemorySegment.ofArray(bytes));
     }
 
     private static void read(HttpExchange exchange, Stored object) throws IOException {
@@ -139,6 +187,7 @@ final class GcsServer implements AutoCloseable {
         }
         exchange.getResponseHeaders().set("x-goog-meta-gds4j-upload", object.mark);
         exchange.getResponseHeaders().set("ETag", "\"1\"");
+        exchange.getResponseHeaders().set("x-goog-hash", "crc32c=" + crc32c(object.bytes));
         String range = exchange.getRequestHeaders().getFirst("Range");
         if (range == null) {
             send(exchange, 200, object.bytes);
