@@ -163,7 +163,7 @@ class OpensByNameTest {
                 JavaFileCalls.sync FileChannel.open
                 JavaFileCalls.tryLock FileChannel.open
                 JavaFileCalls.write FileChannel.open
-                JavaFileCalls.write Files.deleteIfExists x3
+                JavaFileCalls.write Files.deleteIfExists x2
                 LibcLock.close Posix.unlink
                 LibcLock.take Posix.open
                 SystemFileCalls.createFolder Posix.mkdir x2

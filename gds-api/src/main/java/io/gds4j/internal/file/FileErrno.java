@@ -42,6 +42,10 @@ public final class FileErrno {
             case READ_ONLY -> Errno.EROFS;
             case QUOTA -> Errno.EDQUOT;
             case FILE_TOO_LARGE -> Errno.EFBIG;
+            case NOT_PERMITTED -> Errno.EPERM;
+            case NOT_SUPPORTED -> Errno.EOPNOTSUPP;
+            case NOT_IMPLEMENTED -> Errno.ENOSYS;
+            case INVALID_ARGUMENT -> Errno.EINVAL;
         };
     }
 }

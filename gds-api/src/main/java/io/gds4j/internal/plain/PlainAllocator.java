@@ -54,13 +54,19 @@ public final class PlainAllocator implements MemoryAllocator {
         }
     }
 
-    /** {@return the segment of a range; plain Java cannot access a range that has only an address} */
+    /** {@return the segment of a range; plain Java cannot access a range that has only an address, nor memory of another thread} */
     public static MemorySegment segment(MemoryRange range, String function) {
-        return range.segment()
-                .orElseThrow(() -> CuFileException.of(
-                        CuFileError.CUDA_POINTER_INVALID,
-                        function,
-                        "plain Java accesses only memory of segments and of its allocator, not " + range));
+        MemorySegment segment = range.segment().orElseThrow(() -> refusal(
+                function, "plain Java accesses only memory of segments and of its allocator, not " + range));
+        if (!segment.isAccessibleBy(Thread.currentThread())) {
+            throw refusal(function, "the arena of the memory is confined to another thread: plain Java needs a shared"
+                    + " or automatic one for " + range);
+        }
+        return segment;
+    }
+
+    private static CuFileException refusal(String function, String why) {
+        return CuFileException.of(CuFileError.CUDA_POINTER_INVALID, function, why);
     }
 
     @Override

@@ -72,7 +72,15 @@ public enum SystemReason {
     /** The user has no space left. */
     QUOTA("Disk quota exceeded"),
     /** The file system, or a limit of the process, has no larger files. */
-    FILE_TOO_LARGE("File too large");
+    FILE_TOO_LARGE("File too large"),
+    /** The file system lets nobody do this: some have no links. */
+    NOT_PERMITTED("Operation not permitted"),
+    /** The file system does not do this. */
+    NOT_SUPPORTED("Operation not supported"),
+    /** A file system in user space does not do this. */
+    NOT_IMPLEMENTED("Function not implemented"),
+    /** The file system has nothing to force to the disk, for one. */
+    INVALID_ARGUMENT("Invalid argument");
 
     private final String english;
 

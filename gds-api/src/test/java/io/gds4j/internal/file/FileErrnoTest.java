@@ -8,10 +8,12 @@ import io.gds4j.error.Errno;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.channels.Pipe;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.io.TempDir;
@@ -39,6 +41,10 @@ class FileErrnoTest {
                 arguments(Errno.EROFS, call(() -> fail("Read-only file system"))),
                 arguments(Errno.EDQUOT, call(() -> fail("Disk quota exceeded"))),
                 arguments(Errno.EFBIG, call(() -> fail("File too large"))),
+                arguments(Errno.EPERM, call(() -> Files.createLink(folder.resolve("link"), folder))),
+                arguments(Errno.EINVAL, call(FileErrnoTest::forceDevice)),
+                arguments(Errno.EOPNOTSUPP, call(() -> fail("Operation not supported"))),
+                arguments(Errno.ENOSYS, call(() -> fail("Function not implemented"))),
                 arguments(Errno.EIO, call(() -> fail("Stale file handle"))),
                 arguments(Errno.EIO, call(() -> fail(null))));
     }
@@ -54,6 +60,12 @@ class FileErrnoTest {
     private static void fillDisk() throws IOException {
         try (FileOutputStream full = new FileOutputStream("/dev/full")) {
             full.write(0);
+        }
+    }
+
+    private static void forceDevice() throws IOException {
+        try (FileChannel device = FileChannel.open(Path.of("/dev/null"), StandardOpenOption.WRITE)) {
+            device.force(true);
         }
     }
 

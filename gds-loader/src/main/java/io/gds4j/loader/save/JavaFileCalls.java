@@ -5,8 +5,11 @@ import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.FileStatus;
 import io.gds4j.internal.file.FoundFile;
+import io.gds4j.internal.lifetime.Undo;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
@@ -18,10 +21,14 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** The calls of java.nio, for processes that may not call libc, and for other systems than Linux. */
@@ -30,11 +37,14 @@ final class JavaFileCalls implements FileCalls {
     private static final int PERMISSIONS = 07777;
     private static final int MAX_MARK = 1 << 16;
 
+    /** The locks of this process. Where one is held, its file is not opened again: to close any channel of a file drops the lock of it. */
+    private static final Set<Object> HELD = ConcurrentHashMap.newKeySet();
+
     /** A lock of a channel. */
-    private record ChannelLock(FileChannel channel, Path file) implements SaveLock {
+    private record ChannelLock(FileChannel channel, Path file, Object key) implements SaveLock {
         @Override
         public void close() {
-            try (channel) {
+            try (Closeable _ = () -> HELD.remove(key); channel) {
                 Files.deleteIfExists(file);
             } catch (IOException e) {
                 System.getLogger("io.gds4j.loader").log(
@@ -44,9 +54,13 @@ final class JavaFileCalls implements FileCalls {
         }
     }
 
+    /** An interrupt closes a channel, and ends no call of libc: the call is repeated, and the thread stays interrupted. */
     private static <T> T call(Path path, String action, Callable<T> call) {
+        boolean interrupted = Thread.interrupted();
         try {
             return call.call();
+        } catch (ClosedByInterruptException e) {
+            return call(path, action, call);
         } catch (IOException e) {
             throw SaveFailure.of(path, action, FileErrno.of(e));
         } catch (UnsupportedOperationException e) {
@@ -55,23 +69,34 @@ final class JavaFileCalls implements FileCalls {
             throw e;
         } catch (Exception e) {
             throw new AssertionError(e);
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
     @Override
     public SaveLock lock(Path folder, String name) {
         Path file = folder.resolve(name);
-        for (int i = 0; i < MAX_ATTEMPTS; i++) {
-            Optional<SaveLock> taken = call(file, "lock the file", () -> tryLock(file));
-            if (taken.isPresent()) {
-                return taken.get();
-            }
+        Object key = call(folder, "write to the folder", () -> List.of(Objects.requireNonNullElse(
+                Files.readAttributes(folder, BasicFileAttributes.class).fileKey(), folder.toRealPath()), name));
+        if (!HELD.add(key)) {
+            throw SaveFailure.busy(file);
         }
-        throw SaveFailure.busy(file);
+        return Undo.ifFails(() -> HELD.remove(key), () -> {
+            for (int i = 0; i < MAX_ATTEMPTS; i++) {
+                Optional<FileChannel> taken = call(file, "lock the file", () -> tryLock(file));
+                if (taken.isPresent()) {
+                    return new ChannelLock(taken.get(), file, key);
+                }
+            }
+            throw SaveFailure.busy(file);
+        });
     }
 
-    /** Returns the lock; empty if its holder before has deleted the file meanwhile. */
-    private static Optional<SaveLock> tryLock(Path file) throws IOException {
+    /** Returns the channel that has the lock; empty if its holder before has deleted the file meanwhile. */
+    private static Optional<FileChannel> tryLock(Path file) throws IOException {
         FileChannel channel = FileChannel.open(
                 file, StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
         boolean taken = false;
@@ -94,7 +119,7 @@ final class JavaFileCalls implements FileCalls {
                 channel.close();
             }
         }
-        return taken ? Optional.of(new ChannelLock(channel, file)) : Optional.empty();
+        return taken ? Optional.of(channel) : Optional.empty();
     }
 
     @Override
@@ -141,19 +166,15 @@ final class JavaFileCalls implements FileCalls {
     public void write(Path file, byte[] content) {
         call(file, "write the file", () -> {
             Files.deleteIfExists(file);
-            boolean forced = false;
             try (FileChannel channel =
                     FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-                ByteBuffer left = ByteBuffer.wrap(content);
-                while (left.hasRemaining()) {
-                    channel.write(left);
-                }
-                channel.force(true);
-                forced = true;
-            } finally {
-                if (!forced) {
-                    Files.deleteIfExists(file);
-                }
+                Undo.ifFails(() -> Files.deleteIfExists(file), () -> {
+                    ByteBuffer left = ByteBuffer.wrap(content);
+                    while (left.hasRemaining()) {
+                        channel.write(left);
+                    }
+                    channel.force(true);
+                });
             }
             return true;
         });
@@ -171,8 +192,12 @@ final class JavaFileCalls implements FileCalls {
         return call(file, "find out about the file", () -> {
             try (FoundFile found = FoundFile.at(file, links)) {
                 return Optional.of(found.status());
-            } catch (NoSuchFileException | NotDirectoryException e) {
-                return Optional.empty();
+            } catch (IOException e) {
+                int errno = FileErrno.of(e);
+                if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+                    return Optional.empty();
+                }
+                throw e;
             }
         });
     }
@@ -235,6 +260,10 @@ final class JavaFileCalls implements FileCalls {
             }
             try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
                 channel.force(true);
+            } catch (IOException e) {
+                if (!SystemFileCalls.NOTHING_TO_FORCE.contains(FileErrno.of(e))) {
+                    throw e;
+                }
             }
             return true;
         });

@@ -528,7 +528,8 @@ public final class SavePlan {
      * segments, those of other checkpoints, or what the program generates.
      *
      * @return what was written
-     * @throws CuFileException as {@link #save(CuFileDriver, SaveListener)}; CUDA_POINTER_INVALID for memory of a GPU
+     * @throws CuFileException as {@link #save(CuFileDriver, SaveListener)}; CUDA_POINTER_INVALID for memory of a GPU, and for that of an arena
+     *         that is confined to a thread
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public SaveReport save() {

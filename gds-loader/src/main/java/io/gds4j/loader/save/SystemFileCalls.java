@@ -25,7 +25,7 @@ final class SystemFileCalls implements FileCalls {
     /** What file systems without permissions answer to a change of them. */
     private static final Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
     /** What some network and user-space file systems answer, which have nothing to force. */
-    private static final Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
+    static final Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
 
     private final Supplier<Posix> libc;
 

@@ -13,6 +13,7 @@ import io.gds4j.loader.CheckpointVerifier;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.format.DType;
 import io.gds4j.testkit.ReferenceBackend;
+import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -148,6 +149,54 @@ class NoNativeAccessTest {
         }
         assertThat(names(folder)).isEmpty();
         calls.lock(folder, ".lock").close();
+    }
+
+    /** To close any channel of a file drops the locks that the process has on it. */
+    @Test
+    void refusedSaveOfThisProcessLeavesTheLockThatKeepsOthersOut() throws Exception {
+        FileCalls calls = new JavaFileCalls();
+        Path other = Files.createSymbolicLink(folder.resolve("other"), Files.createDirectory(folder.resolve("made")));
+        try (SaveLock _ = calls.lock(other.toRealPath(), ".lock")) {
+            assertThatThrownBy(() -> calls.lock(other, ".lock")).hasMessageContaining("EBUSY");
+            assertThatThrownBy(() -> FileCalls.SYSTEM.lock(other, ".lock")).hasMessageContaining("EBUSY");
+        }
+        assertThat(names(other)).isEmpty();
+    }
+
+    @Test
+    void interruptEndsNoCall() throws Exception {
+        FileCalls calls = new JavaFileCalls();
+        Path file = folder.resolve("file");
+        Thread.currentThread().interrupt();
+        try (SaveLock _ = calls.lock(folder, ".lock")) {
+            calls.write(file, new byte[]{1, 2});
+            calls.write(file, new byte[]{3, 4, 5});
+            calls.sync(folder);
+            assertThat(calls.read(file, 3)).containsExactly(3, 4, 5);
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        assertThat(names(folder)).containsExactly("file");
+    }
+
+    @Test
+    void nothingIsBelowAFile() throws Exception {
+        Path file = Files.createFile(folder.resolve("file"));
+
+        assertThat(new JavaFileCalls().status(file.resolve("below"))).isEmpty();
+        assertThat(FileCalls.SYSTEM.status(file.resolve("below"))).isEmpty();
+    }
+
+    /** The threads of a save read the tensors: java.nio by segments, a driver by addresses. */
+    @Test
+    void memoryOfOneThreadIsRefusedInOneLine() throws Exception {
+        try (Arena arena = Arena.ofConfined()) {
+            SavePlan plan = SavePlan.builder().tensor("a", DType.U8, arena.allocate(3), 3)
+                    .toFile(folder.resolve("confined.safetensors"));
+            assertThatThrownBy(plan::save).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("confined to another thread").hasMessageNotContaining("\n");
+        }
+        assertThat(names(folder)).isEmpty();
     }
 
     @Test
