@@ -61,6 +61,11 @@ final class CudaCalls {
     private final MemorySegment[] entryPoints = new MemorySegment[CudaFunction.values().length];
     private final List<String> missing = new ArrayList<>();
 
+    /** Returns once the handles of all shapes are made, which each first user of this class waits for. */
+    static void link() {
+        // the initialiser of this class has run
+    }
+
     CudaCalls(SymbolLookup library) {
         for (CudaFunction function : CudaFunction.values()) {
             entryPoints[function.ordinal()] = library.find(function.symbol()).orElse(MemorySegment.NULL);

@@ -3,52 +3,77 @@ package io.gds4j.tools.load;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.posix.FfmPosix;
+import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
+import java.util.regex.Pattern;
 
 /**
- * What a load needs in any case, begun on a thread of its own while the command line is read: the functions of libc and, unless the
- * command line says host memory, the CUDA driver. They take as long as the command line.
+ * What a load needs in any case, begun on threads of their own while the command line is read: the functions of libc and, unless the
+ * command line says host memory, the CUDA driver and the contexts of its GPUs, which take longer than all that a small load does.
  */
 public final class HeadStart {
     /** A process that ends while the CUDA driver starts could crash; one whose driver hangs must end. */
     private static final long MAX_WAIT_MILLIS = 2000;
 
-    private final @Nullable Thread thread;
+    private static final Pattern GPU = Pattern.compile("gpu:([^,]*)");
+    private static final Pattern ORDINAL = Pattern.compile("\\d{1,4}");
+    private static final int DEFAULT_GPU = 0;
 
-    private HeadStart(@Nullable Thread thread) {
-        this.thread = thread;
+    private final List<Thread> threads = new ArrayList<>();
+
+    private HeadStart() {
     }
 
     /** Begins what a command line will need. */
     public static HeadStart of(String... args) {
+        HeadStart start = new HeadStart();
         List<String> words = List.of(args);
-        if (words.isEmpty() || !words.getFirst().equals("load")) {
-            return new HeadStart(null);
-        }
-        boolean host = words.contains("--list") || words.stream().anyMatch(word -> word.endsWith("host"));
-        return new HeadStart(Thread.ofPlatform().daemon().name("gds-start").start(() -> begin(host)));
-    }
-
-    private static void begin(boolean host) {
-        try {
-            FfmPosix.instance();
+        if (!words.isEmpty() && words.getFirst().equals("load")) {
+            boolean host = words.contains("--list") || words.contains("--map")
+                    || words.stream().anyMatch(word -> word.endsWith("host"));
             if (!host) {
-                CudaDriver.detect();
+                start.begin(CudaDriver::detect);
+                gpus(words).forEach(gpu -> start.begin(() -> context(gpu)));
             }
-        } catch (CuFileException e) {
-            // whoever needs libc meets it again and reports it
+            start.begin(FfmPosix::instance);
         }
+        return start;
     }
 
-    /** Waits for it before the process ends. */
-    public void await() {
-        if (thread != null) {
+    /** Returns the GPUs that a command line names by number, or the one that it means if it names none. */
+    private static List<Integer> gpus(List<String> words) {
+        List<String> named = words.stream()
+                .flatMap(word -> GPU.matcher(word).results())
+                .map(found -> found.group(1))
+                .distinct()
+                .toList();
+        return named.isEmpty()
+                ? List.of(DEFAULT_GPU)
+                : named.stream().filter(name -> ORDINAL.matcher(name).matches()).map(Integer::valueOf).toList();
+    }
+
+    private static void context(int gpu) {
+        CudaDriver.detect().cudaContexts().ifPresent(contexts -> contexts.primary(gpu));
+    }
+
+    private void begin(Runnable action) {
+        threads.add(Thread.ofPlatform().daemon().name("gds-start").start(() -> {
             try {
-                thread.join(MAX_WAIT_MILLIS);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
+                action.run();
+            } catch (CuFileException e) {
+                // whoever needs it meets it again and reports it
             }
+        }));
+    }
+
+    /** Waits for all of it before the process ends. */
+    public void await() {
+        try {
+            for (Thread thread : threads) {
+                thread.join(MAX_WAIT_MILLIS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 }
