@@ -129,10 +129,13 @@ public sealed interface RecordOrder {
             return record / Math.min(blockRecords, records);
         }
 
-        /** Returns the place of a block in the order of an epoch, counted in blocks. */
+        /**
+         * Returns the place of a block in the order of all epochs, counted in blocks: the last window of an epoch and the first of the next one are
+         * neighbours. It is negative behind 2^63 blocks.
+         */
         long place(long block, long records, long epoch) {
-            return Permutation.invert(
-                    block, (records - 1) / Math.min(blockRecords, records) + 1, Permutation.key(seed, epoch));
+            long blocks = (records - 1) / Math.min(blockRecords, records) + 1;
+            return epoch * blocks + Permutation.invert(block, blocks, Permutation.key(seed, epoch));
         }
 
         /** Returns the place, among the blocks in their order, of the block that has an index. */

@@ -108,7 +108,7 @@ final class WindowBlocks implements AutoCloseable {
      */
     boolean read(long record, long epoch, long length, MemoryRange target, long offset) {
         long block = order.block(record, source.records());
-        Slot slot = slots[(int) (order.place(block, source.records(), epoch) % slots.length)];
+        Slot slot = slots[Math.floorMod(order.place(block, source.records(), epoch), slots.length)];
         synchronized (slot) {
             if (slot.block != block) {
                 load(slot, block);

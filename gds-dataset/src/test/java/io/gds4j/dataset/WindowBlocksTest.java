@@ -2,6 +2,7 @@ package io.gds4j.dataset;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.dataset.RecordOrder.ShuffledBlocks;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.Errno;
@@ -56,6 +57,14 @@ class WindowBlocksTest {
     void eachBlockIsReadOnce() throws IOException {
         assertThat(reads(source(10), ORDER, 1 << 20)).as("20 blocks, one of two files")
                 .isEqualTo(21);
+    }
+
+    /** Blocks of places that are neighbours are in memory at the same time, also where an epoch ends. */
+    @Test
+    void placesOfBlocksAreCountedOverEpochs() {
+        ShuffledBlocks order = new ShuffledBlocks(6, 50, 4);
+        assertThat(LongStream.range(0, 60).map(block -> order.place(block % 20, RECORDS - 3, block / 20)).sorted())
+                .containsExactly(LongStream.range(0, 60).boxed().toArray(Long[]::new));
     }
 
     @Test
