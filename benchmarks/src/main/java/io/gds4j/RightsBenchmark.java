@@ -6,6 +6,7 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
@@ -31,7 +32,8 @@ import org.openjdk.jmh.annotations.Warmup;
 @Fork(value = 1, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
 public class RightsBenchmark {
     private static final long SIZE = 1 << 20;
-    private static final RequestCheck REQUEST = new RequestCheck("cuFileRead", Optional.empty(), false, 4096, 0, 512);
+    private static final RequestCheck REQUEST =
+            new RequestCheck("cuFileRead", Optional.empty(), Operation.READ, 4096, 0, 512);
 
     private CuFileDriver driver;
     private MemoryAllocation allocation;

@@ -4,6 +4,7 @@ import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -32,14 +33,15 @@ final class AddedRequests {
     }
 
     /** Adds a transfer of a segment, through a copy if it is over a Java array. */
-    void add(CuFileHandle handle, boolean write, MemorySegment segment, long fileOffset) {
+    void add(CuFileHandle handle, Operation operation, MemorySegment segment, long fileOffset) {
+        boolean write = operation.isWrite();
         long bytes = segment.byteSize();
         if (segment.isNative()) {
             add(new Request(handle, write, MemoryRange.ofSegment(segment), bytes, fileOffset, 0));
             return;
         }
         MemorySegment copy = HeapCopies.allocate(
-                Arena.ofAuto(), handle.request(write, bytes, fileOffset, 0), bytes, Long.BYTES);
+                Arena.ofAuto(), handle.request(operation, bytes, fileOffset, 0), bytes, Long.BYTES);
         if (write) {
             copy.copyFrom(segment);
         }

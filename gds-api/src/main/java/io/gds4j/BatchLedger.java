@@ -164,7 +164,7 @@ final class BatchLedger {
                 : request.memory().range().address() - base.address();
         BatchRequest submitted = new BatchRequest(
                 request.handle().file(),
-                request.write(),
+                request.operation(),
                 base,
                 request.size(),
                 request.fileOffset(),
@@ -265,7 +265,7 @@ final class BatchLedger {
         CuFileException failure = report == null ? null : completion.failure().orElse(null);
         if (entry.event != null) {
             CuFileBatch.Request request = entry.request;
-            entry.event.record(request.handle().file(), request.write(), request.fileOffset(), event.status(),
+            entry.event.record(request.handle().file(), request.operation(), request.fileOffset(), event.status(),
                     event.result());
         }
         if (leave(entry)) {
@@ -317,7 +317,7 @@ final class BatchLedger {
     }
 
     private static CuFileException closed(CuFileBatch.Request request) {
-        return CuFileException.builder(request.write() ? "cuFileWrite" : "cuFileRead").error(CuFileError.IO_ERROR)
+        return CuFileException.builder(request.operation().function()).error(CuFileError.IO_ERROR)
                 .errno(Errno.ECANCELED).path(request.handle().path()).range(request.fileOffset(), request.size())
                 .detail("the batch was closed before a caller took the completion").build();
     }

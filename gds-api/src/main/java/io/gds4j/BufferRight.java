@@ -1,5 +1,6 @@
 package io.gds4j;
 
+import io.gds4j.spi.Operation;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Set;
@@ -22,8 +23,8 @@ public enum BufferRight {
     }
 
     /** Returns the right that a request needs. */
-    static BufferRight of(boolean write) {
-        return write ? WRITE_FROM : READ_INTO;
+    static BufferRight of(Operation operation) {
+        return operation.isWrite() ? WRITE_FROM : READ_INTO;
     }
 
     boolean isIn(int bits) {

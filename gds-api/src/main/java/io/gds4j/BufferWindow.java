@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
+import io.gds4j.spi.Operation;
 import java.util.Set;
 
 /**
@@ -144,8 +145,8 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
         key.exit();
     }
 
-    boolean allows(boolean write) {
-        return BufferRight.of(write).isIn(key.rights());
+    boolean allows(Operation operation) {
+        return BufferRight.of(operation).isIn(key.rights());
     }
 
     private void enterKey() {

@@ -11,6 +11,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.Operation;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -251,7 +252,7 @@ public final class CuFileBatch implements AutoCloseable {
      *         JVM's limit of direct memory leaves too little for the copy
      */
     public void addRead(CuFileHandle handle, MemorySegment segment, long fileOffset) {
-        added.add(handle, false, segment, fileOffset);
+        added.add(handle, Operation.READ, segment, fileOffset);
     }
 
     /**
@@ -275,7 +276,7 @@ public final class CuFileBatch implements AutoCloseable {
      * @throws CuFileException as {@link #addRead(CuFileHandle, MemorySegment, long)}
      */
     public void addWrite(CuFileHandle handle, MemorySegment segment, long fileOffset) {
-        added.add(handle, true, segment, fileOffset);
+        added.add(handle, Operation.WRITE, segment, fileOffset);
     }
 
     /**
@@ -399,8 +400,12 @@ public final class CuFileBatch implements AutoCloseable {
             return new Request(handle, write, memory, size, fileOffset, bufferOffset, Optional.of(result));
         }
 
+        Operation operation() {
+            return write ? Operation.WRITE : Operation.READ;
+        }
+
         RequestCheck check() {
-            return new RequestCheck(BatchLedger.SUBMIT, handle.path(), write, size, fileOffset, bufferOffset);
+            return new RequestCheck(BatchLedger.SUBMIT, handle.path(), operation(), size, fileOffset, bufferOffset);
         }
 
         /**
@@ -476,7 +481,7 @@ public final class CuFileBatch implements AutoCloseable {
             if (isComplete()) {
                 return Optional.empty();
             }
-            CuFileException.Builder failure = CuFileException.builder(request.write() ? "cuFileWrite" : "cuFileRead")
+            CuFileException.Builder failure = CuFileException.builder(request.operation().function())
                     .path(request.handle().path())
                     .range(request.fileOffset(), request.size())
                     .detail("batch entry " + status)

@@ -11,6 +11,7 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.Operation;
 import java.util.EnumSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -238,8 +239,8 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         return new WindowKey(use.session().nextWindow(), offset, length, bits);
     }
 
-    boolean allows(boolean write) {
-        return BufferRight.of(write).isIn(rights);
+    boolean allows(Operation operation) {
+        return BufferRight.of(operation).isIn(rights);
     }
 
     /** Begins a use by this thread; {@link #exit} ends it. */

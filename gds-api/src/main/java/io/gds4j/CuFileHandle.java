@@ -15,6 +15,7 @@ import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.TraceRanges;
 import io.gds4j.spi.TracedOperation;
 import io.gds4j.spi.TransferArguments;
@@ -96,7 +97,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
+        return transferNow(Operation.READ, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
     }
 
     /**
@@ -136,8 +137,8 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public long read(MemorySegment segment, long fileOffset) {
         return segment.isNative()
-                ? read(wrap(false, segment, fileOffset), fileOffset)
-                : HeapCopies.transfer(this, false, segment, fileOffset);
+                ? read(wrap(Operation.READ, segment, fileOffset), fileOffset)
+                : HeapCopies.transfer(this, Operation.READ, segment, fileOffset);
     }
 
     /**
@@ -227,7 +228,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long readScattered(long fileOffset, long length, List<ScatterCopy> copies) {
-        return RequestCall.scattered(this, false, fileOffset, length, copies, null);
+        return RequestCall.scattered(this, Operation.READ, fileOffset, length, copies, null);
     }
 
     /**
@@ -242,7 +243,8 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long readScattered(long fileOffset, long length, List<ScatterCopy> copies, IoResult result) {
-        return RequestCall.scattered(this, false, fileOffset, length, copies, Objects.requireNonNull(result, "result"));
+        return RequestCall.scattered(this, Operation.READ, fileOffset, length, copies,
+                Objects.requireNonNull(result, "result"));
     }
 
     /**
@@ -260,7 +262,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long writeScattered(long fileOffset, long length, List<ScatterCopy> copies) {
-        return RequestCall.scattered(this, true, fileOffset, length, copies, null);
+        return RequestCall.scattered(this, Operation.WRITE, fileOffset, length, copies, null);
     }
 
     /**
@@ -275,7 +277,8 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long writeScattered(long fileOffset, long length, List<ScatterCopy> copies, IoResult result) {
-        return RequestCall.scattered(this, true, fileOffset, length, copies, Objects.requireNonNull(result, "result"));
+        return RequestCall.scattered(this, Operation.WRITE, fileOffset, length, copies,
+                Objects.requireNonNull(result, "result"));
     }
 
     /**
@@ -291,7 +294,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return RequestCall.plain(this, false, memory, size, fileOffset, bufferOffset, result);
+        return RequestCall.plain(this, Operation.READ, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -323,7 +326,7 @@ public final class CuFileHandle implements AutoCloseable {
             return HeapCopies.read(this, segment, fileOffset, result);
         }
         MemoryRange memory = HeapCopies.reported(
-                this, segment.byteSize(), fileOffset, result, () -> wrap(false, segment, fileOffset));
+                this, segment.byteSize(), fileOffset, result, () -> wrap(Operation.READ, segment, fileOffset));
         return read(memory, fileOffset, result);
     }
 
@@ -340,7 +343,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return RequestCall.plain(this, true, memory, size, fileOffset, bufferOffset, result);
+        return RequestCall.plain(this, Operation.WRITE, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -372,7 +375,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
+        return transferNow(Operation.WRITE, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
     }
 
     /**
@@ -410,8 +413,8 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public long write(MemorySegment segment, long fileOffset) {
         return segment.isNative()
-                ? write(wrap(true, segment, fileOffset), fileOffset)
-                : HeapCopies.transfer(this, true, segment, fileOffset);
+                ? write(wrap(Operation.WRITE, segment, fileOffset), fileOffset)
+                : HeapCopies.transfer(this, Operation.WRITE, segment, fileOffset);
     }
 
     /**
@@ -456,7 +459,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> readAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
+        return start(Operation.READ, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -518,7 +521,7 @@ public final class CuFileHandle implements AutoCloseable {
     @Experimental
     public CompletableFuture<Long> readAsync(
             IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return RequestCall.async(this, false, memory, size, fileOffset, bufferOffset, result);
+        return RequestCall.async(this, Operation.READ, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -534,7 +537,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> writeAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
+        return start(Operation.WRITE, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -565,14 +568,14 @@ public final class CuFileHandle implements AutoCloseable {
     @Experimental
     public CompletableFuture<Long> writeAsync(
             IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return RequestCall.async(this, true, memory, size, fileOffset, bufferOffset, result);
+        return RequestCall.async(this, Operation.WRITE, memory, size, fileOffset, bufferOffset, result);
     }
 
-    MemoryRange wrap(boolean write, MemorySegment segment, long fileOffset) {
+    MemoryRange wrap(Operation operation, MemorySegment segment, long fileOffset) {
         try {
             return MemoryRange.ofSegment(segment);
         } catch (CuFileException e) {
-            throw request(write, segment.byteSize(), fileOffset, 0).wrap(e);
+            throw request(operation, segment.byteSize(), fileOffset, 0).wrap(e);
         }
     }
 
@@ -599,29 +602,29 @@ public final class CuFileHandle implements AutoCloseable {
      * @param heap what the memory is a copy of, piece by piece; null if the program named the memory
      */
     long transferNow(
-            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset,
+            Operation operation, IoMemory memory, long size, long fileOffset, long bufferOffset,
             @Nullable MemorySegment heap) {
-        if (heap == null && !RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
-            request(write, size, fileOffset, bufferOffset).checkWithin(memory);
+        if (heap == null && !RequestCheck.isWithin(memory, operation, size, fileOffset, bufferOffset)) {
+            request(operation, size, fileOffset, bufferOffset).checkWithin(memory);
         }
         ThreadState here = ThreadState.current();
         if (!lifetime.enter(here)) {
-            throw closed(request(write, size, fileOffset, bufferOffset));
+            throw closed(request(operation, size, fileOffset, bufferOffset));
         }
         boolean entered = false;
         try {
-            if (write ? !file.isWritable() : !file.isReadable()) {
-                checkRights(request(write, size, fileOffset, bufferOffset));
+            if (operation.isWrite() ? !file.isWritable() : !file.isReadable()) {
+                checkRights(request(operation, size, fileOffset, bufferOffset));
             }
             try {
                 MemoryUse.enter(session, memory, here);
             } catch (CuFileException e) {
-                throw request(write, size, fileOffset, bufferOffset).wrap(e);
+                throw request(operation, size, fileOffset, bufferOffset).wrap(e);
             }
             entered = true;
             return heap == null
-                    ? transfer(write, memory, size, fileOffset, bufferOffset)
-                    : HeapCopies.pieces(this, write, memory.range(), heap, fileOffset, null);
+                    ? transfer(operation, memory, size, fileOffset, bufferOffset)
+                    : HeapCopies.pieces(this, operation, memory.range(), heap, fileOffset, null);
         } finally {
             if (entered) {
                 MemoryUse.exit(memory, here);
@@ -630,45 +633,44 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    RequestCheck request(boolean write, long size, long fileOffset, long bufferOffset) {
-        String function = write ? "cuFileWrite" : "cuFileRead";
-        return new RequestCheck(function, file.path(), write, size, fileOffset, bufferOffset);
+    RequestCheck request(Operation operation, long size, long fileOffset, long bufferOffset) {
+        return new RequestCheck(operation, file.path(), size, fileOffset, bufferOffset);
     }
 
     /** Moves the bytes. The caller has entered or holds file and memory. */
-    long transfer(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+    long transfer(Operation operation, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         RegistrationCache cache = session.cache();
         if (cache == null || !(memory instanceof MemoryRange range)) {
             long start = MemoryUse.start(memory) + bufferOffset;
-            return transfer(write, MemoryUse.base(memory), size, fileOffset, start);
+            return transfer(operation, MemoryUse.base(memory), size, fileOffset, start);
         }
         CachedRegistration registration = cache.use(range);
         if (registration == null) {
-            return transfer(write, range, size, fileOffset, bufferOffset);
+            return transfer(operation, range, size, fileOffset, bufferOffset);
         }
         try {
             MemoryRange whole = registration.whole();
             return transfer(
-                    write, whole, size, fileOffset, range.address() - whole.address() + bufferOffset);
+                    operation, whole, size, fileOffset, range.address() - whole.address() + bufferOffset);
         } finally {
             registration.exit();
             Reference.reachabilityFence(range);
         }
     }
 
-    private long transfer(boolean write, MemoryRange base, long size, long fileOffset, long offset) {
-        TransferEvent event = FlightEvents.transfer(write);
-        long range = beginRange(write, size);
+    private long transfer(Operation operation, MemoryRange base, long size, long fileOffset, long offset) {
+        TransferEvent event = FlightEvents.transfer(operation);
+        long range = beginRange(operation, size);
         CuFileBackend backend = session.backend();
         long moved = 0;
         try {
-            moved = write
+            moved = operation.isWrite()
                     ? backend.write(file, base, size, fileOffset, offset)
                     : backend.read(file, base, size, fileOffset, offset);
             return moved;
         } catch (CuFileException e) {
             moved = e.bytesTransferred();
-            throw request(write, size, fileOffset, offset).named(e);
+            throw request(operation, size, fileOffset, offset).named(e);
         } finally {
             endRange(range);
             if (event != null) {
@@ -678,9 +680,10 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /** Begins the range of a request in a profiler; returns 0 without one. */
-    long beginRange(boolean write, long size) {
+    long beginRange(Operation operation, long size) {
         return TraceRanges.ACTIVE
-                ? TraceRanges.begin(write ? TracedOperation.WRITE : TracedOperation.READ, file.ioPath().path(), size)
+                ? TraceRanges.begin(operation.isWrite() ? TracedOperation.WRITE : TracedOperation.READ,
+                        file.ioPath().path(), size)
                 : 0;
     }
 
@@ -691,10 +694,10 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private CompletableFuture<Long> start(
-            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        RequestCheck request = request(write, size, fileOffset, bufferOffset);
+            Operation operation, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        RequestCheck request = request(operation, size, fileOffset, bufferOffset);
         request.checkWithin(memory);
-        return start(request, List.of(memory), () -> transfer(write, memory, size, fileOffset, bufferOffset));
+        return start(request, List.of(memory), () -> transfer(operation, memory, size, fileOffset, bufferOffset));
     }
 
     /** Starts a transfer on a thread of the driver, which holds file and memory until it is over. */
@@ -776,7 +779,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long readv(List<MemoryRange> ranges, long fileOffset) {
-        return vectored("cuFileReadv", ranges, fileOffset, false);
+        return vectored(Operation.VECTOR_READ, ranges, fileOffset);
     }
 
     /**
@@ -790,13 +793,13 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long writev(List<MemoryRange> ranges, long fileOffset) {
-        return vectored("cuFileWritev", ranges, fileOffset, true);
+        return vectored(Operation.VECTOR_WRITE, ranges, fileOffset);
     }
 
-    private long vectored(String function, List<MemoryRange> ranges, long fileOffset, boolean write) {
+    private long vectored(Operation operation, List<MemoryRange> ranges, long fileOffset) {
         List<MemoryRange> copy = List.copyOf(ranges);
         RequestCheck request =
-                new RequestCheck(function, file.path(), write, TransferArguments.total(copy), fileOffset, 0);
+                new RequestCheck(operation, file.path(), TransferArguments.total(copy), fileOffset, 0);
         request.checkNumbers();
         copy.forEach(request::checkAccess);
         ThreadState here = ThreadState.current();
@@ -808,7 +811,7 @@ public final class CuFileHandle implements AutoCloseable {
                 enterMemory(request, range, here);
                 held++;
             }
-            return vectored(copy, fileOffset, write, request.size());
+            return vectored(operation, copy, fileOffset, request.size());
         } catch (CuFileException e) {
             throw request.named(e);
         } finally {
@@ -817,11 +820,13 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private long vectored(List<MemoryRange> ranges, long fileOffset, boolean write, long size) {
-        long range = beginRange(write, size);
+    private long vectored(Operation operation, List<MemoryRange> ranges, long fileOffset, long size) {
+        long range = beginRange(operation, size);
         try {
             CuFileBackend backend = session.backend();
-            return write ? backend.writev(file, ranges, fileOffset, 0) : backend.readv(file, ranges, fileOffset, 0);
+            return operation.isWrite()
+                    ? backend.writev(file, ranges, fileOffset, 0)
+                    : backend.readv(file, ranges, fileOffset, 0);
         } finally {
             endRange(range);
         }
@@ -943,7 +948,7 @@ public final class CuFileHandle implements AutoCloseable {
      *         open for writing, HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
     public void truncate(long size) {
-        RequestCheck request = new RequestCheck("ftruncate", file.path(), true, size, -1, 0);
+        RequestCheck request = new RequestCheck("ftruncate", file.path(), Operation.WRITE, size, -1, 0);
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
@@ -963,7 +968,7 @@ public final class CuFileHandle implements AutoCloseable {
      *         open for writing, HANDLE_NOT_REGISTERED after close; ENOSPC, EDQUOT, EFBIG or EIO if the kernel says so
      */
     public boolean reserve(long size) {
-        RequestCheck request = new RequestCheck("fallocate", file.path(), true, size, -1, 0);
+        RequestCheck request = new RequestCheck("fallocate", file.path(), Operation.WRITE, size, -1, 0);
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
@@ -1065,7 +1070,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private Lifetime.Call begin(String function) {
-        return begin(new RequestCheck(function, file.path(), false, -1, -1, 0));
+        return begin(new RequestCheck(function, file.path(), Operation.READ, -1, -1, 0));
     }
 
     private Lifetime.Call begin(RequestCheck request) {
@@ -1087,7 +1092,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     void checkRights(RequestCheck request) {
         TransferArguments.checkAccessMode(
-                request.function(), file, request.size(), request.fileOffset(), request.write());
+                request.function(), file, request.size(), request.fileOffset(), request.operation());
     }
 
     @Override

@@ -6,6 +6,7 @@ import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TraceRanges;
@@ -90,7 +91,7 @@ public final class CuFileStream implements AutoCloseable {
      *         shared arena, ASYNC_NOT_SUPPORTED without parallel I/O. A later failure is reported in {@link Cells#bytesDone}
      */
     public void read(CuFileHandle handle, IoMemory memory, Cells cells) {
-        submit("cuFileReadAsync", handle, memory, cells, false, ResultSink.NONE);
+        submit(Operation.STREAM_READ, handle, memory, cells, ResultSink.NONE);
     }
 
     /**
@@ -102,7 +103,7 @@ public final class CuFileStream implements AutoCloseable {
      * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}
      */
     public void write(CuFileHandle handle, IoMemory memory, Cells cells) {
-        submit("cuFileWriteAsync", handle, memory, cells, true, ResultSink.NONE);
+        submit(Operation.STREAM_WRITE, handle, memory, cells, ResultSink.NONE);
     }
 
     /**
@@ -115,7 +116,7 @@ public final class CuFileStream implements AutoCloseable {
      * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}; INVALID_VALUE if another request fills the report
      */
     public void read(CuFileHandle handle, IoMemory memory, Cells cells, IoResult result) {
-        reported("cuFileReadAsync", handle, memory, cells, false, result);
+        reported(Operation.STREAM_READ, handle, memory, cells, result);
     }
 
     /**
@@ -128,7 +129,7 @@ public final class CuFileStream implements AutoCloseable {
      * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
      */
     public void write(CuFileHandle handle, IoMemory memory, Cells cells, IoResult result) {
-        reported("cuFileWriteAsync", handle, memory, cells, true, result);
+        reported(Operation.STREAM_WRITE, handle, memory, cells, result);
     }
 
     /**
@@ -170,14 +171,14 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     private void reported(
-            String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write, IoResult result) {
-        RequestCheck request = check(function, handle, write, cells);
+            Operation operation, CuFileHandle handle, IoMemory memory, Cells cells, IoResult result) {
+        RequestCheck request = check(operation, handle, cells);
         StreamReport report = new StreamReport(result, request);
         boolean isGpu = memory.range().kind().isCuda();
         result.begin(request);
         try {
             result.about(handle.file(), isGpu);
-            submit(function, handle, memory, cells, write, report);
+            submit(operation, handle, memory, cells, report);
         } catch (RuntimeException | Error e) {
             report.refuse(e);
             throw e;
@@ -232,7 +233,7 @@ public final class CuFileStream implements AutoCloseable {
      *         {@link #read(CuFileHandle, IoMemory, Cells)}
      */
     public Cells readScattered(CuFileHandle handle, long fileOffset, long length, List<ScatterCopy> copies) {
-        return scattered("cuFileReadAsync", handle, false, fileOffset, length, copies);
+        return scattered(Operation.STREAM_READ, handle, fileOffset, length, copies);
     }
 
     /**
@@ -247,13 +248,13 @@ public final class CuFileStream implements AutoCloseable {
      *         {@link #write(CuFileHandle, IoMemory, Cells)}
      */
     public Cells writeScattered(CuFileHandle handle, long fileOffset, long length, List<ScatterCopy> copies) {
-        return scattered("cuFileWriteAsync", handle, true, fileOffset, length, copies);
+        return scattered(Operation.STREAM_WRITE, handle, fileOffset, length, copies);
     }
 
     private Cells scattered(
-            String function, CuFileHandle handle, boolean write, long fileOffset, long length,
+            Operation operation, CuFileHandle handle, long fileOffset, long length,
             List<ScatterCopy> copies) {
-        RequestCheck request = new RequestCheck(function, handle.path(), write, length, fileOffset, 0);
+        RequestCheck request = new RequestCheck(operation, handle.path(), length, fileOffset, 0);
         checkSession(request, handle);
         if (length > MAX_SCATTERED) {
             throw request.invalid("the range has %s bytes, allowed: 0 to 2^50".formatted(length));
@@ -266,7 +267,7 @@ public final class CuFileStream implements AutoCloseable {
             }
             Cells cells = Cells.of(length, fileOffset, 0);
             submit(request, () -> RequestCall.whileEntered(handle, request, checked, () -> {
-                queue(request(handle, checked.memory(0), cells).scattered(checked.forBackend()), write);
+                queue(request(handle, checked.memory(0), cells).scattered(checked.forBackend()), operation);
                 return 0;
             }));
             return cells;
@@ -282,9 +283,9 @@ public final class CuFileStream implements AutoCloseable {
                 cells.result(), stream);
     }
 
-    private static RequestCheck check(String function, CuFileHandle handle, boolean write, Cells cells) {
+    private static RequestCheck check(Operation operation, CuFileHandle handle, Cells cells) {
         return new RequestCheck(
-                function, handle.path(), write, Cells.valueOf(cells.size), Cells.valueOf(cells.fileOffset), 0);
+                operation, handle.path(), Cells.valueOf(cells.size), Cells.valueOf(cells.fileOffset), 0);
     }
 
     private void checkSession(RequestCheck request, CuFileHandle handle) {
@@ -304,10 +305,10 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     private void submit(
-            String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write, ResultSink sink) {
+            Operation operation, CuFileHandle handle, IoMemory anyMemory, Cells cells, ResultSink sink) {
         IoMemory memory = MemoryUse.plain(anyMemory);
         Objects.requireNonNull(cells, "cells");
-        RequestCheck checked = check(function, handle, write, cells);
+        RequestCheck checked = check(operation, handle, cells);
         checkSession(checked, handle);
         checked.checkAccess(memory);
         checkOutlivesCall(checked, memory);
@@ -315,7 +316,7 @@ public final class CuFileStream implements AutoCloseable {
             handle.enter(checked, memory);
             try {
                 StreamRequest request = request(handle, memory, cells);
-                queue(sink == ResultSink.NONE ? request : request.reportTo(sink), write);
+                queue(sink == ResultSink.NONE ? request : request.reportTo(sink), operation);
             } finally {
                 handle.exit(memory);
             }
@@ -330,11 +331,11 @@ public final class CuFileStream implements AutoCloseable {
         }
     }
 
-    private void queue(StreamRequest request, boolean write) {
+    private void queue(StreamRequest request, Operation operation) {
         CuFileBackend backend = use.session().backend();
-        long range = TraceRanges.ACTIVE ? beginRange(request, write) : 0;
+        long range = TraceRanges.ACTIVE ? beginRange(request, operation) : 0;
         try {
-            if (write) {
+            if (operation.isWrite()) {
                 backend.writeAsync(request);
             } else {
                 backend.readAsync(request);
@@ -347,9 +348,9 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     /** The range of a submission: the stream's own row in a profiler shows when the stream reaches the operation. */
-    private static long beginRange(StreamRequest request, boolean write) {
+    private static long beginRange(StreamRequest request, Operation operation) {
         return TraceRanges.begin(
-                write ? TracedOperation.STREAM_WRITE : TracedOperation.STREAM_READ,
+                operation.isWrite() ? TracedOperation.STREAM_WRITE : TracedOperation.STREAM_READ,
                 request.file().ioPath().path(),
                 request.size().get(ValueLayout.JAVA_LONG, 0));
     }

@@ -6,6 +6,7 @@ import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.TransferArguments;
 import java.lang.foreign.Arena;
@@ -28,36 +29,36 @@ final class HeapCopies {
      * Moves the bytes in pieces through kept memory: a copy of the whole length would be cleared at each call, and fall out of the
      * processor's caches.
      */
-    static long transfer(CuFileHandle handle, boolean write, MemorySegment heap, long fileOffset) {
+    static long transfer(CuFileHandle handle, Operation operation, MemorySegment heap, long fileOffset) {
         long size = heap.byteSize();
         if (!TransferArguments.isFileRange(size, fileOffset)) {
-            handle.request(write, size, fileOffset, 0).checkNumbers();
+            handle.request(operation, size, fileOffset, 0).checkNumbers();
         }
-        if (!write && heap.isReadOnly()) {
-            throw handle.request(false, size, fileOffset, 0).readOnlySegment();
+        if (!operation.isWrite() && heap.isReadOnly()) {
+            throw handle.request(Operation.READ, size, fileOffset, 0).readOnlySegment();
         }
-        MemoryRange copy = borrow(handle, write, size, fileOffset);
+        MemoryRange copy = borrow(handle, operation, size, fileOffset);
         try {
-            return handle.transferNow(write, copy, size, fileOffset, 0, heap);
+            return handle.transferNow(operation, copy, size, fileOffset, 0, heap);
         } finally {
             handle.session().giveBack(copy);
         }
     }
 
     /** Lends memory for a piece, which the caller gives back to the session. */
-    private static MemoryRange borrow(CuFileHandle handle, boolean write, long size, long fileOffset) {
+    private static MemoryRange borrow(CuFileHandle handle, Operation operation, long size, long fileOffset) {
         MemoryRange idle = handle.session().borrowPiece();
         return idle != null
                 ? idle
                 : MemoryRange.ofSegment(
-                        allocate(Arena.ofAuto(), handle.request(write, size, fileOffset, 0), PIECE, Pages.SIZE));
+                        allocate(Arena.ofAuto(), handle.request(operation, size, fileOffset, 0), PIECE, Pages.SIZE));
     }
 
     /** Reads all pieces through borrowed memory. The caller has entered the file, or holds it. */
     static long readPieces(CuFileHandle handle, MemorySegment heap, long fileOffset, @Nullable ResultSink sink) {
-        MemoryRange copy = borrow(handle, false, heap.byteSize(), fileOffset);
+        MemoryRange copy = borrow(handle, Operation.READ, heap.byteSize(), fileOffset);
         try {
-            return pieces(handle, false, copy, heap, fileOffset, sink);
+            return pieces(handle, Operation.READ, copy, heap, fileOffset, sink);
         } finally {
             handle.session().giveBack(copy);
         }
@@ -69,8 +70,9 @@ final class HeapCopies {
      * @param sink hears of the bytes; null if the request is not reported
      */
     static long pieces(
-            CuFileHandle handle, boolean write, MemoryRange copy, MemorySegment heap, long fileOffset,
+            CuFileHandle handle, Operation operation, MemoryRange copy, MemorySegment heap, long fileOffset,
             @Nullable ResultSink sink) {
+        boolean write = operation.isWrite();
         MemorySegment memory = copy.segment().orElseThrow();
         long size = heap.byteSize();
         long done = 0;
@@ -86,15 +88,15 @@ final class HeapCopies {
             }
             try {
                 moved = sink == null
-                        ? handle.transfer(write, copy, asked, at, begin)
+                        ? handle.transfer(operation, copy, asked, at, begin)
                         : RequestCall.move(handle, new BatchRequest(
-                                handle.file(), write, copy, asked, at, begin, 0).reportTo(sink));
+                                handle.file(), operation, copy, asked, at, begin, 0).reportTo(sink));
             } catch (CuFileException e) {
                 moved = Math.max(0, e.bytesTransferred());
                 if (!write) {
                     MemorySegment.copy(memory, begin, heap, done, moved);
                 }
-                throw asked == size ? e : handle.request(write, size, fileOffset, 0).ofPart(e, done + moved);
+                throw asked == size ? e : handle.request(operation, size, fileOffset, 0).ofPart(e, done + moved);
             }
             if (!write) {
                 MemorySegment.copy(memory, begin, heap, done, moved);
@@ -106,7 +108,7 @@ final class HeapCopies {
 
     /** Reads and reports the request. */
     static long read(CuFileHandle handle, MemorySegment heap, long fileOffset, IoResult result) {
-        RequestCheck request = handle.request(false, heap.byteSize(), fileOffset, 0);
+        RequestCheck request = handle.request(Operation.READ, heap.byteSize(), fileOffset, 0);
         result.begin(request);
         try {
             request.checkHeap(heap);
@@ -137,16 +139,17 @@ final class HeapCopies {
     static CompletableFuture<Long> readAsync(
             CuFileHandle handle, MemorySegment segment, long fileOffset, LongConsumer done) {
         long size = segment.byteSize();
-        RequestCheck request = handle.request(false, size, fileOffset, 0);
+        RequestCheck request = handle.request(Operation.READ, size, fileOffset, 0);
         if (!segment.isNative()) {
             request.checkHeap(segment);
             return handle.start(
                     request, List.of(), () -> told(done, readPieces(handle, segment, fileOffset, null)));
         }
-        MemoryRange memory = handle.wrap(false, segment, fileOffset);
+        MemoryRange memory = handle.wrap(Operation.READ, segment, fileOffset);
         request.checkWithin(memory);
         return handle.start(
-                request, List.of(memory), () -> told(done, handle.transfer(false, memory, size, fileOffset, 0)));
+                request, List.of(memory),
+                () -> told(done, handle.transfer(Operation.READ, memory, size, fileOffset, 0)));
     }
 
     private static long told(LongConsumer done, long bytes) {
@@ -159,7 +162,7 @@ final class HeapCopies {
         try {
             return memory.get();
         } catch (CuFileException e) {
-            RequestCheck request = handle.request(false, bytes, fileOffset, 0);
+            RequestCheck request = handle.request(Operation.READ, bytes, fileOffset, 0);
             result.begin(request);
             result.fail(request, e);
             result.over();

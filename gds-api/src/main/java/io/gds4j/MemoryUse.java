@@ -7,6 +7,7 @@ import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 
 /**
  * Keeps the memory of a request, and its registration, alive while the request needs it. Uses instanceof instead of pattern
@@ -34,14 +35,14 @@ final class MemoryUse {
     }
 
     /** Returns whether I/O may write the memory to a file, or read a file into it. */
-    static boolean allows(IoMemory memory, boolean write) {
+    static boolean allows(IoMemory memory, Operation operation) {
         if (memory instanceof CuFileBuffer buffer) {
-            return buffer.allows(write);
+            return buffer.allows(operation);
         }
         if (memory instanceof BufferWindow window) {
-            return window.allows(write);
+            return window.allows(operation);
         }
-        return write || memory.range().isWritable();
+        return operation.isWrite() || memory.range().isWritable();
     }
 
     /** Begins a use by this thread; {@link #exit} ends it. */

@@ -3,6 +3,7 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.TransferArguments;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -98,7 +99,7 @@ public final class RangeRead {
     public static RangeRead of(CuFileHandle handle, ByteBuffer buffer, long fileOffset) {
         MemorySegment segment = MemorySegment.ofBuffer(buffer);
         return segment.isNative()
-                ? of(handle, handle.wrap(false, segment, fileOffset), fileOffset)
+                ? of(handle, handle.wrap(Operation.READ, segment, fileOffset), fileOffset)
                 : new RangeRead(handle, List.of(), segment.byteSize(), fileOffset, 0, segment);
     }
 
@@ -139,7 +140,7 @@ public final class RangeRead {
     }
 
     RequestCheck request() {
-        return handle.request(false, size, fileOffset, bufferOffset);
+        return handle.request(Operation.READ, size, fileOffset, bufferOffset);
     }
 
     /**

@@ -9,6 +9,7 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
@@ -406,7 +407,7 @@ final class RangesCall {
             if (fragments == 1) {
                 IoMemory memory = only.fragments().getFirst();
                 return new BatchRequest(
-                        handle().file(), false, MemoryUse.base(memory), only.size(), start,
+                        handle().file(), Operation.READ, MemoryUse.base(memory), only.size(), start,
                         MemoryUse.start(memory) + only.bufferOffset(), 0);
             }
             List<ScatterCopy> copies = new ArrayList<>(fragments);
@@ -423,7 +424,7 @@ final class RangesCall {
                     at += range.taken(i);
                 }
             }
-            return BatchRequest.scattered(handle().file(), false, start, end - start, copies);
+            return BatchRequest.scattered(handle().file(), Operation.READ, start, end - start, copies);
         }
 
         /** Returns what counts the bytes of each range. */

@@ -12,6 +12,7 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import java.lang.ref.Reference;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -25,9 +26,9 @@ final class RequestCall {
 
     /** Moves bytes between the file and one memory, and reports them. */
     static long plain(
-            CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
+            CuFileHandle handle, Operation operation, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
-        RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
+        RequestCheck request = handle.request(operation, size, fileOffset, bufferOffset);
         result.begin(request);
         try {
             IoMemory memory = MemoryUse.plain(any);
@@ -48,9 +49,9 @@ final class RequestCall {
 
     /** As {@link #plain}, on a thread of the driver. */
     static CompletableFuture<Long> async(
-            CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
+            CuFileHandle handle, Operation operation, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
-        RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
+        RequestCheck request = handle.request(operation, size, fileOffset, bufferOffset);
         result.begin(request);
         boolean started = false;
         try {
@@ -120,7 +121,7 @@ final class RequestCall {
                     ? MemoryUse.start(memory)
                     : memory.range().address() - base.address();
             return run(handle, new BatchRequest(
-                    handle.file(), request.write(), base, request.size(), request.fileOffset(),
+                    handle.file(), request.operation(), base, request.size(), request.fileOffset(),
                     start + request.bufferOffset(), 0), result);
         } finally {
             if (registration != null) {
@@ -132,12 +133,12 @@ final class RequestCall {
 
     /** Moves bytes between a range of the file and fragments of memory. */
     static long scattered(
-            CuFileHandle handle, boolean write, long fileOffset, long length, List<ScatterCopy> copies,
+            CuFileHandle handle, Operation operation, long fileOffset, long length, List<ScatterCopy> copies,
             @Nullable IoResult result) {
         if (result == null) {
-            return scattered(handle, handle.request(write, length, fileOffset, 0), copies, null);
+            return scattered(handle, handle.request(operation, length, fileOffset, 0), copies, null);
         }
-        RequestCheck request = handle.request(write, length, fileOffset, 0);
+        RequestCheck request = handle.request(operation, length, fileOffset, 0);
         result.begin(request);
         try {
             return scattered(handle, request, copies, result);
@@ -155,7 +156,7 @@ final class RequestCall {
         try {
             checked.check(request, copies);
             return whileEntered(handle, request, checked, () -> run(handle, BatchRequest.scattered(
-                    handle.file(), request.write(), request.fileOffset(), request.size(), checked.forBackend()),
+                    handle.file(), request.operation(), request.fileOffset(), request.size(), checked.forBackend()),
                     result));
         } finally {
             checked.clear();
@@ -197,15 +198,15 @@ final class RequestCall {
 
     /** Has the backend move the bytes. The caller has entered file and memory. */
     static long move(CuFileHandle handle, BatchRequest request) {
-        TransferEvent event = FlightEvents.transfer(request.write());
-        long range = handle.beginRange(request.write(), request.size());
+        TransferEvent event = FlightEvents.transfer(request.operation());
+        long range = handle.beginRange(request.operation(), request.size());
         long moved = 0;
         try {
             moved = handle.session().backend().transfer(request);
             return moved;
         } catch (CuFileException e) {
             moved = e.bytesTransferred();
-            throw handle.request(request.write(), request.size(), request.fileOffset(), request.bufferOffset())
+            throw handle.request(request.operation(), request.size(), request.fileOffset(), request.bufferOffset())
                     .named(e);
         } finally {
             handle.endRange(range);

@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.RegisteredMemory;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.TransferArguments;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -17,16 +18,20 @@ import java.util.OptionalInt;
  *
  * @param function the C function
  * @param path the file, if its name is known
- * @param write true for memory to file
+ * @param operation reads or writes the file
  */
 record RequestCheck(
-        String function, Optional<Path> path, boolean write, long size, long fileOffset, long bufferOffset) {
+        String function, Optional<Path> path, Operation operation, long size, long fileOffset, long bufferOffset) {
+    /** A request that its own C function serves. */
+    RequestCheck(Operation operation, Optional<Path> path, long size, long fileOffset, long bufferOffset) {
+        this(operation.function(), path, operation, size, fileOffset, bufferOffset);
+    }
 
     /** Returns whether {@link #checkWithin} would pass. A valid request thus needs no instance and allocates nothing. */
-    static boolean isWithin(IoMemory memory, boolean write, long size, long fileOffset, long bufferOffset) {
+    static boolean isWithin(IoMemory memory, Operation operation, long size, long fileOffset, long bufferOffset) {
         return TransferArguments.isFileRange(size, fileOffset)
                 && TransferArguments.isWithin(memory.range().length(), size, bufferOffset)
-                && MemoryUse.allows(memory, write);
+                && MemoryUse.allows(memory, operation);
     }
 
     /** Checks that the numbers are valid and within the memory, and that the memory allows the request. */
@@ -52,10 +57,10 @@ record RequestCheck(
 
     /** Checks that the memory allows the request. */
     void checkAccess(IoMemory memory) {
-        if (!MemoryUse.allows(memory, write)) {
+        if (!MemoryUse.allows(memory, operation)) {
             throw memory instanceof RegisteredMemory
                     ? refused(memory, CuFileError.PERMISSION_DENIED,
-                            "%s does not have the right %s".formatted(memory, BufferRight.of(write)))
+                            "%s does not have the right %s".formatted(memory, BufferRight.of(operation)))
                     : readOnlySegment();
         }
     }

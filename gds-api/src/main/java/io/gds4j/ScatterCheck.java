@@ -3,6 +3,7 @@ package io.gds4j;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.spi.Operation;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -31,8 +32,8 @@ final class ScatterCheck {
      * @param pitch distance of two rows
      */
     private record Target(int number, long start, long end, long pitch, ScatterCopy copy) {
-        static Target of(boolean write, int number, ScatterCopy copy) {
-            if (write) {
+        static Target of(Operation operation, int number, ScatterCopy copy) {
+            if (operation.isWrite()) {
                 return new Target(number, copy.sourceOffset(), copy.sourceEnd(), copy.sourcePitch(), copy);
             }
             long base = copy.destination().range().address();
@@ -119,7 +120,7 @@ final class ScatterCheck {
             copies.add(copy);
         }
         checkDisjoint(request);
-        if (request.write()) {
+        if (request.operation().isWrite()) {
             checkWhole(request);
         }
     }
@@ -166,13 +167,13 @@ final class ScatterCheck {
     }
 
     private void checkDisjoint(RequestCheck request) {
-        if (areSingleRowsDisjoint(request.write())) {
+        if (areSingleRowsDisjoint(request.operation())) {
             return;
         }
         List<Target> targets = new ArrayList<>(copies.size());
         for (int i = 0; i < copies.size(); i++) {
             ScatterCopy copy = copies.get(i);
-            targets.add(Target.of(request.write(), i, copy));
+            targets.add(Target.of(request.operation(), i, copy));
         }
         targets.sort(Comparator.comparingLong(Target::start));
         Rows open = new Rows();
@@ -188,7 +189,7 @@ final class ScatterCheck {
      * Returns whether all copies are single rows that do not overlap. Makes no object for each of many fragments: where no two overlap, each
      * one ends before the next one starts, and so do their ends and starts in order.
      */
-    private boolean areSingleRowsDisjoint(boolean write) {
+    private boolean areSingleRowsDisjoint(Operation operation) {
         int count = copies.size();
         if (starts.length < count) {
             starts = new long[count];
@@ -199,7 +200,7 @@ final class ScatterCheck {
             if (copy.rows() > 1) {
                 return false;
             }
-            starts[i] = write
+            starts[i] = operation.isWrite()
                     ? copy.sourceOffset()
                     : copy.destination().range().address() + copy.destinationOffset();
             ends[i] = starts[i] + copy.width();
@@ -238,7 +239,7 @@ final class ScatterCheck {
 
     private static CuFileException overlap(RequestCheck request, Target one, Target other) {
         return request.invalid("%s of copies %s and %s overlap".formatted(
-                request.write() ? "the parts of the file" : "the destinations",
+                request.operation().isWrite() ? "the parts of the file" : "the destinations",
                 Math.min(one.number, other.number),
                 Math.max(one.number, other.number)));
     }

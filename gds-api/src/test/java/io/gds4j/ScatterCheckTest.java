@@ -9,6 +9,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -132,7 +133,8 @@ class ScatterCheckTest {
                 .mapToObj(column -> new ScatterCopy(column, MANY, 1, 2, memory, column, MANY)).toList();
         for (boolean write : new boolean[]{false, true}) {
             ScatterCheck check = new ScatterCheck();
-            check.check(new RequestCheck("cuFileRead", Optional.empty(), write, 2L * MANY, 0, 0), columns);
+            check.check(new RequestCheck("cuFileRead", Optional.empty(), write ? Operation.WRITE : Operation.READ,
+                    2L * MANY, 0, 0), columns);
             assertThat(check.compared()).isLessThanOrEqualTo(2L * MANY);
         }
     }

@@ -36,6 +36,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -163,7 +164,8 @@ public class BatchBenchmark {
         List<BatchRequest> requests = new ArrayList<>(COUNT);
         for (int i = 0; i < COUNT; i++) {
             long at = scattered ? random.nextInt(FILE_BYTES / SIZE) : (next + i) % (FILE_BYTES / SIZE);
-            requests.add(new BatchRequest(file, false, allocation.range(), SIZE, at * SIZE, (long) i * SIZE, i));
+            requests.add(
+                    new BatchRequest(file, Operation.READ, allocation.range(), SIZE, at * SIZE, (long) i * SIZE, i));
         }
         next += COUNT;
         desk.submit(batch, requests);

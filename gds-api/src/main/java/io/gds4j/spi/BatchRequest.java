@@ -9,7 +9,7 @@ import java.util.List;
  * {@link #copies} in place of one memory.
  *
  * @param file the file
- * @param write true to write the memory to the file, false to read the file into the memory
+ * @param operation {@link Operation#READ} or {@link Operation#WRITE}
  * @param memory source of a write, destination of a read
  * @param size bytes
  * @param fileOffset first byte in the file
@@ -19,13 +19,13 @@ import java.util.List;
  * @param sink hears of the bytes; {@link ResultSink#NONE} without a report
  * @since 0.1
  */
-public record BatchRequest(BackendFile file, boolean write, MemoryRange memory, long size, long fileOffset,
+public record BatchRequest(BackendFile file, Operation operation, MemoryRange memory, long size, long fileOffset,
         long bufferOffset, long cookie, List<ScatterCopy> copies, ResultSink sink) {
     /**
      * Sets the parts of a request with one memory and no report.
      *
      * @param file as {@link #file}
-     * @param write as {@link #write}
+     * @param operation as {@link #operation}
      * @param memory as {@link #memory}
      * @param size as {@link #size}
      * @param fileOffset as {@link #fileOffset}
@@ -34,29 +34,34 @@ public record BatchRequest(BackendFile file, boolean write, MemoryRange memory, 
      */
     public BatchRequest(
             BackendFile file,
-            boolean write,
+            Operation operation,
             MemoryRange memory,
             long size,
             long fileOffset,
             long bufferOffset,
             long cookie) {
-        this(file, write, memory, size, fileOffset, bufferOffset, cookie, List.of(), ResultSink.NONE);
+        this(file, operation, memory, size, fileOffset, bufferOffset, cookie, List.of(), ResultSink.NONE);
+    }
+
+    /** {@return true to write the memory to the file, false to read the file into the memory} */
+    public boolean write() {
+        return operation.isWrite();
     }
 
     /**
      * Returns a request between a file range and several fragments of memory.
      *
      * @param file the file
-     * @param write true to write the fragments, which hold each byte of the range once; false to read into them
+     * @param operation {@link Operation#READ}, or {@link Operation#WRITE} from fragments that hold each byte of the range once
      * @param fileOffset first byte of the range
      * @param size bytes of the range
      * @param copies the fragments, 1 or more; offsets count from the start of the range. The request keeps the list
      * @return the request; its {@link #memory} is the first fragment's
      */
     public static BatchRequest scattered(
-            BackendFile file, boolean write, long fileOffset, long size, List<ScatterCopy> copies) {
+            BackendFile file, Operation operation, long fileOffset, long size, List<ScatterCopy> copies) {
         MemoryRange first = copies.getFirst().destination().range();
-        return new BatchRequest(file, write, first, size, fileOffset, 0, 0, copies, ResultSink.NONE);
+        return new BatchRequest(file, operation, first, size, fileOffset, 0, 0, copies, ResultSink.NONE);
     }
 
     /**
@@ -66,7 +71,7 @@ public record BatchRequest(BackendFile file, boolean write, MemoryRange memory, 
      * @return the request
      */
     public BatchRequest reportTo(ResultSink to) {
-        return new BatchRequest(file, write, memory, size, fileOffset, bufferOffset, cookie, copies, to);
+        return new BatchRequest(file, operation, memory, size, fileOffset, bufferOffset, cookie, copies, to);
     }
 
     /**
@@ -79,7 +84,7 @@ public record BatchRequest(BackendFile file, boolean write, MemoryRange memory, 
      * @return the part
      */
     public BatchRequest staged(MemoryRange slab, long start, long bytes, long slabOffset) {
-        return new BatchRequest(file, write, slab, bytes, fileOffset + start, slabOffset, 0, List.of(), sink);
+        return new BatchRequest(file, operation, slab, bytes, fileOffset + start, slabOffset, 0, List.of(), sink);
     }
 
     /**
@@ -89,7 +94,7 @@ public record BatchRequest(BackendFile file, boolean write, MemoryRange memory, 
      * @return the request
      */
     public BatchRequest at(BackendFile other) {
-        return new BatchRequest(other, write, memory, size, fileOffset, bufferOffset, cookie, copies, sink);
+        return new BatchRequest(other, operation, memory, size, fileOffset, bufferOffset, cookie, copies, sink);
     }
 
     /**
@@ -116,6 +121,6 @@ public record BatchRequest(BackendFile file, boolean write, MemoryRange memory, 
         List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(from, bytes).stream()).toList();
         long left = part.isEmpty() && !copies.isEmpty() ? 0 : bytes;
         long start = copies.isEmpty() ? bufferOffset + from : bufferOffset;
-        return new BatchRequest(file, write, memory, left, fileOffset + from, start, cookie, part, sink);
+        return new BatchRequest(file, operation, memory, left, fileOffset + from, start, cookie, part, sink);
     }
 }

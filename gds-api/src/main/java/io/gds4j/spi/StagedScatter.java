@@ -24,7 +24,7 @@ final class StagedScatter implements AutoCloseable {
 
     private final CuFileBackend backend;
     private final BackendFile file;
-    private final boolean write;
+    private final Operation operation;
     private final long fileOffset;
     private final long length;
     private final List<ScatterCopy> copies;
@@ -32,11 +32,11 @@ final class StagedScatter implements AutoCloseable {
     private int turn;
 
     private StagedScatter(
-            CuFileBackend backend, BackendFile file, boolean write, long fileOffset, long length,
+            CuFileBackend backend, BackendFile file, Operation operation, long fileOffset, long length,
             List<ScatterCopy> copies) {
         this.backend = backend;
         this.file = file;
-        this.write = write;
+        this.operation = operation;
         this.fileOffset = fileOffset;
         this.length = length;
         this.copies = copies;
@@ -68,7 +68,7 @@ final class StagedScatter implements AutoCloseable {
                     : backend.read(file, request.memory(), size, fileOffset, request.bufferOffset());
         }
         try (StagedScatter scatter =
-                new StagedScatter(backend, file, request.write(), fileOffset, size, request.copies())) {
+                new StagedScatter(backend, file, request.operation(), fileOffset, size, request.copies())) {
             return scatter.run();
         }
     }
@@ -98,7 +98,7 @@ final class StagedScatter implements AutoCloseable {
     }
 
     private long piece(MemoryRange memory, long offset, @Nullable ScatterCopy owner, long done, long asked) {
-        if (write) {
+        if (operation.isWrite()) {
             copyToOrFrom(memory.slice(offset, asked), owner, done, asked);
             return backend.write(file, memory, asked, fileOffset + done, offset);
         }
@@ -111,7 +111,7 @@ final class StagedScatter implements AutoCloseable {
 
     /** Returns the failure of a piece as one of the whole. The other fragments have nothing of a read that failed. */
     private CuFileException whole(long done, CuFileException e) {
-        CuFileException.Builder whole = failure(done + (write ? e.bytesTransferred() : 0))
+        CuFileException.Builder whole = failure(done + (operation.isWrite() ? e.bytesTransferred() : 0))
                 .error(e.error())
                 .detail(e.detail())
                 .cause(e);
@@ -198,7 +198,7 @@ final class StagedScatter implements AutoCloseable {
     }
 
     private CuFileException.Builder failure(long done) {
-        return CuFileException.builder(write ? "cuFileWrite" : "cuFileRead").path(file.path()).range(fileOffset, length)
+        return CuFileException.builder(operation.function()).path(file.path()).range(fileOffset, length)
                 .transferred(done);
     }
 
@@ -209,7 +209,7 @@ final class StagedScatter implements AutoCloseable {
             long fragmentPitch = rows == 1 ? width : copy.destinationPitch();
             MemoryRange inPart = part.slice(offset, (rows - 1) * partPitch + width);
             MemoryRange fragment = to.slice(destinationOffset, (rows - 1) * fragmentPitch + width);
-            if (write) {
+            if (operation.isWrite()) {
                 backend.allocator().copyRows(fragment, fragmentPitch, inPart, partPitch, width, rows);
             } else {
                 backend.allocator().copyRows(inPart, partPitch, fragment, fragmentPitch, width, rows);

@@ -30,7 +30,7 @@ public final class StreamArguments {
     });
 
     private final StreamRequest request;
-    private final boolean write;
+    private final Operation operation;
     private final int flags;
     private final long largest;
     private final long fixedFileOffset;
@@ -40,12 +40,12 @@ public final class StreamArguments {
      * Reads the cells at submission.
      *
      * @param request the operation; its cells are checked
-     * @param write true for memory to file
+     * @param operation {@link Operation#STREAM_READ} or {@link Operation#STREAM_WRITE}
      * @param flags what the program promises for the stream, 0 to {@link #ALL_FLAGS}
      */
-    public StreamArguments(StreamRequest request, boolean write, int flags) {
+    public StreamArguments(StreamRequest request, Operation operation, int flags) {
         this.request = request;
-        this.write = write;
+        this.operation = operation;
         this.flags = flags;
         this.largest = get(request.size());
         this.fixedFileOffset = get(request.fileOffset());
@@ -85,9 +85,9 @@ public final class StreamArguments {
         return request;
     }
 
-    /** {@return true for a write} */
-    public boolean isWrite() {
-        return write;
+    /** {@return what the stream does} */
+    public Operation operation() {
+        return operation;
     }
 
     /** {@return the size at submission, in bytes; the bound size is at most this} */
@@ -113,20 +113,21 @@ public final class StreamArguments {
         long fileOffset = bound(FIXED_FILE_OFFSET, fixedFileOffset, request.fileOffset());
         long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
         request.sink().begin(fileOffset, size);
-        String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
+        String function = operation.function();
         if (size > largest) {
             throw CuFileException.invalid(function, "size %s is larger than %s at submission".formatted(size, largest));
         }
         if ((flags & PAGE_ALIGNED) != 0 && !Pages.isAligned(size | fileOffset | memoryBits(bufferOffset))) {
             throw CuFileException.invalid(function, "the stream is registered for page-aligned requests");
         }
+        Operation single = operation.single();
         BatchRequest bound;
         if (request.copies().isEmpty()) {
-            bound = new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
+            bound = new BatchRequest(request.file(), single, request.memory(), size, fileOffset, bufferOffset, 0);
         } else if (size < 0) {
             throw CuFileException.invalid(function, "size is negative: " + size);
         } else {
-            bound = BatchRequest.scattered(request.file(), write, fileOffset, largest, request.copies()).first(size);
+            bound = BatchRequest.scattered(request.file(), single, fileOffset, largest, request.copies()).first(size);
         }
         return request.sink() == ResultSink.NONE ? bound : bound.reportTo(request.sink());
     }

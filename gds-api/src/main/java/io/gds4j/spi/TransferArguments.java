@@ -85,7 +85,7 @@ public final class TransferArguments {
      * @param size bytes
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
-     * @param write true for memory to file
+     * @param operation reads or writes the file
      * @throws CuFileException INVALID_VALUE (EINVAL) for a number out of range, CUDA_POINTER_RANGE_ERROR past the memory,
      *         INVALID_FILE_OPEN_FLAG (EBADF) against the access mode
      */
@@ -96,11 +96,11 @@ public final class TransferArguments {
             long size,
             long fileOffset,
             long bufferOffset,
-            boolean write) {
+            Operation operation) {
         if (!isFileRange(size, fileOffset) || !isWithin(base.length(), size, bufferOffset)) {
             throw outside(function, file, base, size, fileOffset, bufferOffset);
         }
-        checkAccessMode(function, file, size, fileOffset, write);
+        checkAccessMode(function, file, size, fileOffset, operation);
     }
 
     private static CuFileException outside(
@@ -121,16 +121,16 @@ public final class TransferArguments {
      * @param file the file
      * @param size bytes, -1 if unknown
      * @param fileOffset first byte in the file, -1 if unknown
-     * @param write true for memory to file
+     * @param operation reads or writes the file
      * @throws CuFileException INVALID_FILE_OPEN_FLAG (EBADF) if it is not
      */
     public static void checkAccessMode(
-            String function, BackendFile file, long size, long fileOffset, boolean write) {
-        if (write ? !file.isWritable() : !file.isReadable()) {
+            String function, BackendFile file, long size, long fileOffset, Operation operation) {
+        if (operation.isWrite() ? !file.isWritable() : !file.isReadable()) {
             throw failure(function, file, size, fileOffset)
                     .error(CuFileError.INVALID_FILE_OPEN_FLAG)
                     .errno(Errno.EBADF)
-                    .detail("the file is not open for " + (write ? "writing" : "reading"))
+                    .detail("the file is not open for " + (operation.isWrite() ? "writing" : "reading"))
                     .build();
         }
     }

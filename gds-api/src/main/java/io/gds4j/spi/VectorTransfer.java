@@ -33,7 +33,7 @@ public final class VectorTransfer {
      * Checks the arguments, and moves the ranges in their order up to the end of the file.
      *
      * @param file the file
-     * @param write true for memory to file
+     * @param operation {@link Operation#VECTOR_READ} or {@link Operation#VECTOR_WRITE}
      * @param ranges the memory, in the order of the file
      * @param fileOffset first byte in the file
      * @param flags bits of the C call, which defines none
@@ -43,8 +43,9 @@ public final class VectorTransfer {
      *         the access mode; the failure of a range, with the count of all bytes that were moved before
      */
     public static long run(
-            BackendFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags, Single single) {
-        String function = write ? "cuFileWritev" : "cuFileReadv";
+            BackendFile file, Operation operation, List<MemoryRange> ranges, long fileOffset, int flags,
+            Single single) {
+        String function = operation.function();
         long total = TransferArguments.total(ranges);
         if (!TransferArguments.isFileRange(total, fileOffset) || flags != 0) {
             throw CuFileException.builder(function)
@@ -56,7 +57,7 @@ public final class VectorTransfer {
                             .formatted(ranges.size(), fileOffset, flags))
                     .build();
         }
-        TransferArguments.checkAccessMode(function, file, total, fileOffset, write);
+        TransferArguments.checkAccessMode(function, file, total, fileOffset, operation);
         long done = 0;
         for (MemoryRange range : ranges) {
             if (range.length() > 0) {

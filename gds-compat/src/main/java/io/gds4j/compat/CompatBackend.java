@@ -6,7 +6,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.lifecycle.DriverUses;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.statistics.CuFileCounters;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -25,6 +24,7 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.spi.VectorTransfer;
@@ -218,7 +218,7 @@ public final class CompatBackend implements CuFileBackend {
 
     @Override
     public long transfer(BatchRequest request) {
-        Operation operation = Operation.of(request.write());
+        Operation operation = request.operation();
         CompatSession open = enter(operation.function());
         long begun = statistics.begin(operation, request.memory());
         boolean succeeded = false;
@@ -242,7 +242,7 @@ public final class CompatBackend implements CuFileBackend {
         CompatSession open = enter("waitsForDisk");
         try {
             CompatFile own = open.executor().own(file, "waitsForDisk");
-            return open.executor().planner().waitsForDisk(own, fileOffset, size, false)
+            return open.executor().planner().waitsForDisk(own, fileOffset, size, Operation.READ)
                     || !own.descriptors().traits().inMemory() && !own.descriptors().canQueryPageCache();
         } finally {
             open.exit();
@@ -381,7 +381,7 @@ public final class CompatBackend implements CuFileBackend {
         try {
             BackendFile own = open.executor().own(file, operation.function());
             moved = VectorTransfer.run(
-                    own, operation.isWrite(), ranges, fileOffset, flags,
+                    own, operation, ranges, fileOffset, flags,
                     (range, at) -> open.executor().execute(operation.single(), own, range, range.length(), at, 0));
             succeeded = true;
             return moved;

@@ -4,7 +4,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.lifecycle.DriverUses;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.statistics.CuFileCounters;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -27,6 +26,7 @@ import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
 import java.time.Duration;
@@ -260,7 +260,7 @@ final class LibCuFileBackend implements CuFileBackend {
         LibraryFile own = enter(function, open, file);
         try {
             // The library fails with EPERM, EIO or 5030 for such numbers, and with EIO against the access mode.
-            TransferArguments.check(function, own, base, size, fileOffset, bufferOffset, operation.isWrite());
+            TransferArguments.check(function, own, base, size, fileOffset, bufferOffset, operation);
             return size == 0 ? 0 : open.transfer(own, operation, base, size, fileOffset, bufferOffset);
         } finally {
             own.exit();
@@ -325,7 +325,7 @@ final class LibCuFileBackend implements CuFileBackend {
         LibCuFileSession open = uses.current(function);
         LibraryFile own = enter(function, open, request.file());
         try {
-            TransferArguments.checkAccessMode(function, own, -1, -1, operation.isWrite());
+            TransferArguments.checkAccessMode(function, own, -1, -1, operation);
             open.streams().submit(own, operation, request);
         } finally {
             own.exit();
@@ -424,7 +424,7 @@ final class LibCuFileBackend implements CuFileBackend {
         LibraryFile own = enter(function, open, file);
         try {
             LibraryPreconditions.vector(function, own, ranges, fileOffset, flags);
-            TransferArguments.checkAccessMode(function, own, -1, fileOffset, operation.isWrite());
+            TransferArguments.checkAccessMode(function, own, -1, fileOffset, operation);
             return ranges.isEmpty() ? 0 : open.transferVector(own, operation, ranges, fileOffset, flags);
         } finally {
             own.exit();

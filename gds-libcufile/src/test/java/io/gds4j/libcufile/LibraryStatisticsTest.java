@@ -13,6 +13,7 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -131,8 +132,8 @@ class LibraryStatisticsTest extends SessionRig {
         direct.batchIoSubmit(
                 batch,
                 List.of(
-                        new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1),
-                        new BatchRequest(file, false, memory.range(), 100, 4096, 4096, 2)),
+                        new BatchRequest(file, Operation.READ, memory.range(), 4096, 0, 0, 1),
+                        new BatchRequest(file, Operation.READ, memory.range(), 100, 4096, 4096, 2)),
                 0);
         assertThat(direct.batchIoGetStatus(batch, 2, 2, Optional.empty())).hasSize(2);
         GpuStatistics gpu = direct.controls().getStatsL3().gpus().getFirst();
@@ -180,7 +181,7 @@ class LibraryStatisticsTest extends SessionRig {
         started(backend, 3);
         expect(CuFileError.INVALID_VALUE, () -> backend.read(file, memory.range(), 4096, -1, 0));
         expect(CuFileError.INVALID_VALUE, () -> backend.batchIoSetUp(0));
-        BatchRequest request = new BatchRequest(file, true, memory.range(), 4096, 0, 0, 1);
+        BatchRequest request = new BatchRequest(file, Operation.WRITE, memory.range(), 4096, 0, 0, 1);
         expect(
                 CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                 () -> backend.batchIoSubmit(batch, List.of(request, request), 0));

@@ -17,6 +17,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.ForwardingBackend;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
@@ -172,13 +173,13 @@ final class FakeGpuBackend extends ForwardingBackend implements DriverControls, 
 
     @Override
     public long transfer(BatchRequest request) {
-        String function = request.write() ? "cuFileWrite" : "cuFileRead";
+        String function = request.operation().function();
         BatchRequest onHost = request.copies().isEmpty()
                 ? new BatchRequest(
-                        request.file(), request.write(), onHost(request.memory(), function), request.size(),
+                        request.file(), request.operation(), onHost(request.memory(), function), request.size(),
                         request.fileOffset(), request.bufferOffset(), request.cookie())
                 : BatchRequest.scattered(
-                        request.file(), request.write(), request.fileOffset(), request.size(),
+                        request.file(), request.operation(), request.fileOffset(), request.size(),
                         onHost(request.copies(), function));
         return super.transfer(onHost.reportTo(request.sink()));
     }
@@ -203,18 +204,20 @@ final class FakeGpuBackend extends ForwardingBackend implements DriverControls, 
 
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
-        return vectored(file, ranges, fileOffset, bits, false);
+        return vectored(Operation.VECTOR_READ, file, ranges, fileOffset, bits);
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
-        return vectored(file, ranges, fileOffset, bits, true);
+        return vectored(Operation.VECTOR_WRITE, file, ranges, fileOffset, bits);
     }
 
-    private long vectored(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits, boolean write) {
+    private long vectored(
+            Operation operation, BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
         return VectorTransfer.run(
-                file, write, ranges, fileOffset, bits,
-                (range, offset) -> transfer(new BatchRequest(file, write, range, range.length(), offset, 0, 0)));
+                file, operation, ranges, fileOffset, bits,
+                (range, offset) -> transfer(new BatchRequest(
+                        file, operation.single(), range, range.length(), offset, 0, 0)));
     }
 
     // ---- batches
@@ -247,7 +250,7 @@ final class FakeGpuBackend extends ForwardingBackend implements DriverControls, 
                     entry.size(),
                     entry.fileOffset(),
                     entry.bufferOffset(),
-                    entry.write());
+                    entry.operation());
             onHost(entry.memory(), SUBMIT);
         } catch (CuFileException e) {
             throw CuFileException.builder(SUBMIT)
@@ -322,29 +325,30 @@ final class FakeGpuBackend extends ForwardingBackend implements DriverControls, 
 
     @Override
     public void readAsync(StreamRequest request) {
-        queue("cuFileReadAsync", request, false);
+        queue(Operation.STREAM_READ, request);
     }
 
     @Override
     public void writeAsync(StreamRequest request) {
-        queue("cuFileWriteAsync", request, true);
+        queue(Operation.STREAM_WRITE, request);
     }
 
-    private void queue(String function, StreamRequest request, boolean write) {
+    private void queue(Operation operation, StreamRequest request) {
+        String function = operation.function();
         if (!config.get(CuFileKeys.PARALLEL_IO)) {
             throw CuFileException.of(CuFileError.ASYNC_NOT_SUPPORTED, function, "execution.parallel_io is false");
         }
         StreamArguments.checkCells(function, request);
         request.memories().forEach(range -> onHost(range, function));
-        FakeOperation operation = new FakeOperation(
-                this, request, write, flags(request.stream()), this::transfer, schedule.misuse());
+        FakeOperation queued = new FakeOperation(
+                this, request, operation, flags(request.stream()), this::transfer, schedule.misuse());
         try {
             Optional<FakeStream> fake = schedule.find(request.stream());
             if (fake.isPresent()) {
-                fake.get().enqueue(operation);
-                request.memories().forEach(range -> finishForeign(operation, range));
+                fake.get().enqueue(queued);
+                request.memories().forEach(range -> finishForeign(queued, range));
             } else {
-                queueOnHost(operation, request, HostStream.find(request.stream())
+                queueOnHost(queued, request, HostStream.find(request.stream())
                         .orElseThrow(() -> unknownStream(function, request.stream())));
             }
         } catch (IllegalStateException e) {

@@ -6,6 +6,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import java.util.function.ToLongFunction;
@@ -31,13 +32,13 @@ final class FakeOperation implements Runnable {
     FakeOperation(
             Object session,
             StreamRequest request,
-            boolean write,
+            Operation operation,
             int flags,
             ToLongFunction<BatchRequest> mover,
             FakeMisuse misuse) {
         this.session = session;
         this.request = request;
-        this.arguments = new StreamArguments(request, write, flags);
+        this.arguments = new StreamArguments(request, operation, flags);
         this.mover = mover;
         this.misuse = misuse;
     }
@@ -98,6 +99,6 @@ final class FakeOperation implements Runnable {
 
     @Override
     public String toString() {
-        return "%s of %s".formatted(arguments.isWrite() ? "write" : "read", request.file());
+        return "%s of %s".formatted(arguments.operation().isWrite() ? "write" : "read", request.file());
     }
 }

@@ -11,6 +11,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.DriverControls;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
@@ -133,7 +134,7 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
 
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        return move("cuFileRead", file, base, size, fileOffset, bufferOffset, false);
+        return move(Operation.READ, file, base, size, fileOffset, bufferOffset);
     }
 
     @Override
@@ -143,21 +144,17 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
 
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        return move("cuFileWrite", file, base, size, fileOffset, bufferOffset, true);
+        return move(Operation.WRITE, file, base, size, fileOffset, bufferOffset);
     }
 
     private long move(
-            String function,
-            BackendFile file,
-            MemoryRange base,
-            long size,
-            long fileOffset,
-            long bufferOffset,
-            boolean write) {
+            Operation operation, BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        String function = operation.function();
+        boolean write = operation.isWrite();
         InFlight session = enter(function);
         try {
             ChannelFile open = registered(function, file);
-            TransferArguments.check(function, open, base, size, fileOffset, bufferOffset, write);
+            TransferArguments.check(function, open, base, size, fileOffset, bufferOffset, operation);
             MemorySegment memory = PlainAllocator.segment(base, function).asSlice(bufferOffset, size);
             byte[] piece = new byte[(int) Math.min(size, PIECE)];
             long done = 0;

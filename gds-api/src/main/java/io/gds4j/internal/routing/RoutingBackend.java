@@ -112,7 +112,7 @@ public final class RoutingBackend implements CuFileBackend {
     @Override
     public long transfer(BatchRequest request) {
         return transfers.move(
-                request.write() ? "cuFileWrite" : "cuFileRead", request.file(), request.size(), request.fileOffset(),
+                request.operation().function(), request.file(), request.size(), request.fileOffset(),
                 (backend, own, done) -> {
                     BatchRequest rest = request.rest(done);
                     if (rest.size() == request.size() - done) {

@@ -2,6 +2,7 @@ package io.gds4j.internal.trace;
 
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.Operation;
 import jdk.jfr.Category;
 import jdk.jfr.DataAmount;
 import jdk.jfr.Description;
@@ -45,14 +46,14 @@ public final class BatchEntryEvent extends Event {
     }
 
     /** Ends the event and records it if it reaches the recording's threshold. */
-    public void record(BackendFile file, boolean written, long fileOffset, BatchStatus outcome, long result) {
+    public void record(BackendFile file, Operation operation, long fileOffset, BatchStatus outcome, long result) {
         end();
         if (shouldCommit()) {
             path = file.path().map(Object::toString).orElse(null);
             ioPath = file.ioPath().path().name();
             offset = fileOffset;
             bytes = Math.max(0, result);
-            write = written;
+            write = operation.isWrite();
             status = outcome.name();
             commit();
         }

@@ -1,5 +1,6 @@
 package io.gds4j.internal.trace;
 
+import io.gds4j.spi.Operation;
 import java.util.function.Supplier;
 import jdk.jfr.Event;
 import jdk.jfr.FlightRecorder;
@@ -34,8 +35,8 @@ public final class FlightEvents {
             return event;
         }
 
-        static @Nullable TransferEvent transfer(boolean write) {
-            return write ? begun(WRITE, WriteEvent::new) : begun(READ, ReadEvent::new);
+        static @Nullable TransferEvent transfer(Operation operation) {
+            return operation.isWrite() ? begun(WRITE, WriteEvent::new) : begun(READ, ReadEvent::new);
         }
 
         static @Nullable BatchEntryEvent batchEntry() {
@@ -59,8 +60,8 @@ public final class FlightEvents {
     }
 
     /** Begins the event of a read or write; null unless a recording wants it. */
-    public static @Nullable TransferEvent transfer(boolean write) {
-        return FlightRecorder.isInitialized() ? Prototypes.transfer(write) : null;
+    public static @Nullable TransferEvent transfer(Operation operation) {
+        return FlightRecorder.isInitialized() ? Prototypes.transfer(operation) : null;
     }
 
     /** Begins the event of a batch entry; null unless a recording wants it. */

@@ -1,5 +1,6 @@
 package io.gds4j.internal.trace;
 
+import io.gds4j.spi.Operation;
 import java.nio.file.Path;
 import java.util.Optional;
 import jdk.jfr.Category;
@@ -39,11 +40,11 @@ public final class PieceReadEvent extends Event {
     }
 
     /** Ends the event and records it. */
-    public void record(Optional<Path> file, boolean written, long from, long moved) {
+    public void record(Optional<Path> file, Operation operation, long from, long moved) {
         end();
         if (shouldCommit()) {
             path = file.map(Object::toString).orElse(null);
-            write = written;
+            write = operation.isWrite();
             offset = from;
             bytes = moved;
             commit();

@@ -20,6 +20,7 @@ import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
@@ -321,13 +322,13 @@ class RoutingBackendTest {
         assertThat(failure.bytesTransferred()).isEqualTo(140);
         assertThat(failure.size()).hasValue(200);
         Map<IoPath, Long> moved = new EnumMap<>(IoPath.class);
-        BatchRequest request = new BatchRequest(file, true, memory.range(), 1000, 5000, 7, 0)
+        BatchRequest request = new BatchRequest(file, Operation.WRITE, memory.range(), 1000, 5000, 7, 0)
                 .reportTo((path, offset, bytes) -> moved.merge(path, bytes, Long::sum));
         assertThat(routing.transfer(request)).isEqualTo(1000);
         assertThat(moved.values().stream().mapToLong(Long::longValue).sum()).isEqualTo(1000);
         List<ScatterCopy> copies = List.of(
                 new ScatterCopy(0, 150, memory.range(), 0), new ScatterCopy(150, 150, memory.range(), 200));
-        BatchRequest rest = BatchRequest.scattered(file, true, 5000, 300, copies).rest(100);
+        BatchRequest rest = BatchRequest.scattered(file, Operation.WRITE, 5000, 300, copies).rest(100);
         assertThat(rest.fileOffset()).isEqualTo(5100);
         assertThat(rest.size()).isEqualTo(200);
         assertThat(rest.copies())
@@ -380,7 +381,7 @@ class RoutingBackendTest {
     }
 
     private static BatchRequest entry(BackendFile file, MemoryAllocation memory, long cookie) {
-        return new BatchRequest(file, false, memory.range(), 10, 0, 0, cookie);
+        return new BatchRequest(file, Operation.READ, memory.range(), 10, 0, 0, cookie);
     }
 
     @Test

@@ -18,6 +18,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -343,7 +344,7 @@ public final class CoalescedDeviceReads implements CopySlots.PieceFailures {
 
     private void plan(CompatFile file, Stretch stretch) {
         BatchRequest first = stretch.entries().getFirst();
-        request.set(file, first.memory(), false, stretch.size(), stretch.start(), first.bufferOffset());
+        request.set(file, first.memory(), Operation.READ, stretch.size(), stretch.start(), first.bufferOffset());
         planner.plan(plan, request);
         request.clear();
     }

@@ -5,7 +5,6 @@ import io.gds4j.compat.file.RequestLog;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.work.RequestContext;
 import io.gds4j.engine.statistics.CuFileCounters;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
@@ -14,6 +13,7 @@ import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.Operation;
 import java.lang.ref.Reference;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -99,7 +99,7 @@ public final class CompatEntryRunner implements EntryRunner {
         long size = last.fileOffset() + last.size() - first.fileOffset();
         try {
             BatchRequest together =
-                    BatchRequest.scattered(first.file(), false, first.fileOffset(), size, fragments(entries))
+                    BatchRequest.scattered(first.file(), Operation.READ, first.fileOffset(), size, fragments(entries))
                             .reportTo(claim.submission().sinkOf(entries));
             long read = executor.execute(context, Operation.READ, together, claim.submission());
             for (int i = 0; i < results.length; i++) {
@@ -178,7 +178,7 @@ public final class CompatEntryRunner implements EntryRunner {
                 }
                 boolean succeeded = result >= 0;
                 statistics.batchProcessed(
-                        RequestExecutor.STATISTICS_PATH, entry.write(), succeeded, Math.max(0, result),
+                        RequestExecutor.STATISTICS_PATH, entry.operation(), succeeded, Math.max(0, result),
                         claim.submission().submitted());
                 events.add(new BatchEvent(
                         entry.cookie(), succeeded ? BatchStatus.COMPLETE : BatchStatus.FAILED, result));
@@ -204,7 +204,7 @@ public final class CompatEntryRunner implements EntryRunner {
         }
         try {
             return executor.execute(
-                    context, Operation.of(entry.write()), entry, begun ? Cancellation.NEVER : submission);
+                    context, entry.operation(), entry, begun ? Cancellation.NEVER : submission);
         } catch (CuFileException e) {
             if (!begun && isCancelledBeforeItBegan(e, submission)) {
                 return UNDONE;

@@ -7,7 +7,6 @@ import io.gds4j.compat.plan.TransferPlan;
 import io.gds4j.compat.plan.TransferPlanner;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.IoUring;
@@ -88,9 +87,8 @@ public final class UringTransfers {
         if (size < 1 || size > MAX_BYTES || !entry.memory().kind().isHost() || !open.works()) {
             return false;
         }
-        boolean write = entry.write();
         try {
-            CompatFile file = executor.check(entry, Operation.of(write).function());
+            CompatFile file = executor.check(entry, entry.operation().function());
             planner.plan(plan, request.set(file, entry));
             boolean direct = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
             if (!direct || planner.isCached(plan, file.descriptors())) {
@@ -98,7 +96,7 @@ public final class UringTransfers {
             }
             int fd = file.descriptors().directDescriptor();
             long address = entry.memory().address() + entry.bufferOffset();
-            if (!write) {
+            if (!entry.write()) {
                 open.read(fd, address, (int) size, entry.fileOffset(), index);
                 return true;
             }

@@ -15,6 +15,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.PieceReadEvent;
 import io.gds4j.source.Cancellation;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
@@ -82,7 +83,7 @@ public final class PieceIo {
                 ? move(file.descriptors(), plan, start, end, address, segment, segmentOffset)
                 : move(source, plan, start, end, address, segment, segmentOffset, cancellation);
         if (event != null) {
-            event.record(file.path(), plan.isWrite(), start, moved);
+            event.record(file.path(), plan.isWrite() ? Operation.WRITE : Operation.READ, start, moved);
         }
         return moved;
     }
@@ -110,7 +111,9 @@ public final class PieceIo {
         long done = 0;
         while (done < memory.byteSize()) {
             MemorySegment rest = done == 0 ? memory : memory.asSlice(done);
-            long moved = source.move(plan.isWrite(), start + done, rest, cancellation);
+            long moved = plan.isWrite()
+                    ? source.write(start + done, rest, cancellation)
+                    : source.read(start + done, rest, cancellation);
             if (moved == 0) {
                 break;
             }

@@ -75,18 +75,25 @@ public final class SourceIo {
     }
 
     /**
-     * Reads into memory, or writes from it.
+     * Writes from memory.
      *
-     * @return bytes moved; 0 at the end of a source that is read
+     * @return bytes written: all that the memory holds
      */
-    public long move(boolean write, long offset, MemorySegment memory, Cancellation cancellation) {
+    public long write(long offset, MemorySegment memory, Cancellation cancellation) {
         long size = memory.byteSize();
-        if (write) {
-            return call("RangeSource.write", this::identity, offset, size, () -> {
-                source.write(offset, memory, cancellation);
-                return size;
-            });
-        }
+        return call("RangeSource.write", this::identity, offset, size, () -> {
+            source.write(offset, memory, cancellation);
+            return size;
+        });
+    }
+
+    /**
+     * Reads into memory.
+     *
+     * @return bytes read; 0 at the end of the source
+     */
+    public long read(long offset, MemorySegment memory, Cancellation cancellation) {
+        long size = memory.byteSize();
         long count = call(
                 "RangeSource.read", this::identity, offset, size, () -> source.read(
                         offset, memory, () -> exiting.getAsBoolean() || cancellation.isCancelled()));

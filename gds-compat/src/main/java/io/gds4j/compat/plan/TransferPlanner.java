@@ -13,6 +13,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.DriverLimits;
+import io.gds4j.spi.Operation;
 import java.util.function.LongSupplier;
 
 /** Decides whether a request bypasses the page cache, and plans it as {@link TransferCourse} says. */
@@ -205,7 +206,7 @@ public final class TransferPlanner {
     }
 
     /** Returns whether a request is likely to sleep until a disk answers, so that other threads should work meanwhile. */
-    public boolean waitsForDisk(CompatFile file, long fileOffset, long size, boolean write) {
+    public boolean waitsForDisk(CompatFile file, long fileOffset, long size, Operation operation) {
         if (file.source() != null) {
             return true;
         }
@@ -213,7 +214,7 @@ public final class TransferPlanner {
         if (descriptors.traits().inMemory()) {
             return false;
         }
-        if (write || policy != IoPolicy.AUTO) {
+        if (operation.isWrite() || policy != IoPolicy.AUTO) {
             return file.isDirect();
         }
         return descriptors.canQueryPageCache() && !pageCache.isWhollyCached(descriptors, fileOffset, Math.max(1, size));

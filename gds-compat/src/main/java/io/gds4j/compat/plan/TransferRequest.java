@@ -5,6 +5,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -29,10 +30,10 @@ public final class TransferRequest {
 
     /** Sets a whole request. */
     public TransferRequest set(
-            CompatFile ofFile, MemoryRange ofMemory, boolean writes, long bytes, long offset, long memoryOffset) {
+            CompatFile ofFile, MemoryRange ofMemory, Operation operation, long bytes, long offset, long memoryOffset) {
         file = ofFile;
         memory = ofMemory;
-        write = writes;
+        write = operation.isWrite();
         size = bytes;
         fileOffset = offset;
         bufferOffset = memoryOffset;
@@ -44,7 +45,7 @@ public final class TransferRequest {
 
     /** Sets a batch's entry, a stream's operation, or a call with fragments or a report. */
     public TransferRequest set(CompatFile ofFile, BatchRequest entry) {
-        set(ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
+        set(ofFile, entry.memory(), entry.operation(), entry.size(), entry.fileOffset(), entry.bufferOffset());
         copies = entry.copies();
         sink = entry.sink();
         return this;

@@ -9,7 +9,6 @@ import io.gds4j.compat.work.RequestContext;
 import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
@@ -20,6 +19,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamRequest;
 import java.util.Optional;
 
@@ -70,12 +70,12 @@ public final class CompatStreams {
             RequestContext context) implements StreamMover {
         @Override
         public long move(BatchRequest request) {
-            return executor.execute(context, Operation.ofStream(request.write()), request, Cancellation.NEVER);
+            return executor.execute(context, request.operation().ofStream(), request, Cancellation.NEVER);
         }
 
         @Override
         public long movePart(BatchRequest part, long operation, PieceListener arrived) {
-            return executor.executePart(context, Operation.ofStream(part.write()), part, operation, arrived);
+            return executor.executePart(context, part.operation().ofStream(), part, operation, arrived);
         }
 
         @Override
@@ -129,7 +129,7 @@ public final class CompatStreams {
         String function = operation.function();
         streams.checkSupported(function, request);
         CompatFile file = executor.own(request.file(), function);
-        streams.submit(function, request, operation.isWrite(), new Transfer(executor, log, file, operation));
+        streams.submit(operation, request, new Transfer(executor, log, file, operation));
     }
 
     public long pending() {

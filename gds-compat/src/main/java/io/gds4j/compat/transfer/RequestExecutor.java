@@ -20,7 +20,6 @@ import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -30,6 +29,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
@@ -82,14 +82,14 @@ public final class RequestExecutor {
             Operation operation, BackendFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
         CompatFile ours = CompatFile.own(descriptorTable, file, operation.function());
         TransferArguments.check(
-                operation.function(), ours, memory, size, fileOffset, bufferOffset, operation.isWrite());
+                operation.function(), ours, memory, size, fileOffset, bufferOffset, operation);
         if (size == 0) {
             return 0;
         }
         checkAllowed(memory, operation);
         RequestContext context = engine.borrow(memory, operation.function());
         try {
-            context.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
+            context.request().set(ours, memory, operation, size, fileOffset, bufferOffset);
             return move(context, operation);
         } finally {
             context.request().clear();
@@ -99,7 +99,7 @@ public final class RequestExecutor {
 
     /** Moves the bytes of a call with fragments or a report, whose thread waits. */
     public long execute(BatchRequest request) {
-        Operation operation = Operation.of(request.write());
+        Operation operation = request.operation();
         CompatFile file = check(request, operation.function());
         if (request.size() == 0) {
             return 0;
@@ -198,7 +198,7 @@ public final class RequestExecutor {
         if (entry.copies().isEmpty()) {
             TransferArguments.check(
                     function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
-                    entry.write());
+                    entry.operation());
         } else {
             checkScattered(entry, file, function);
         }
@@ -206,7 +206,7 @@ public final class RequestExecutor {
     }
 
     private static void checkScattered(BatchRequest entry, CompatFile file, String function) {
-        TransferArguments.check(function, file, entry.memory(), 0, entry.fileOffset(), 0, entry.write());
+        TransferArguments.check(function, file, entry.memory(), 0, entry.fileOffset(), 0, entry.operation());
         if (!TransferArguments.isFileRange(entry.size(), entry.fileOffset())) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, function,
@@ -242,7 +242,7 @@ public final class RequestExecutor {
      * @param size bytes of the request, and of the requests that continue where it ends in the file
      */
     public boolean waitsForDisk(BatchRequest first, long size, String function) {
-        return planner.waitsForDisk(own(first.file(), function), first.fileOffset(), size, first.write());
+        return planner.waitsForDisk(own(first.file(), function), first.fileOffset(), size, first.operation());
     }
 
     /** Returns the planner of requests. */

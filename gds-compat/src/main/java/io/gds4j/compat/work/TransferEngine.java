@@ -7,10 +7,10 @@ import io.gds4j.compat.plan.TransferCourse;
 import io.gds4j.compat.plan.Workload;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.IdlePlaces;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.internal.lifetime.CallThreads;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Function;
@@ -170,7 +170,7 @@ public final class TransferEngine {
 
     /** Serves a virtual thread: it may move between carriers while it waits, and a CUDA context would stay with the carrier. */
     private void executeElsewhere(CallThreads platform, Transfer transfer, MemoryRange memory, int threads) {
-        Operation operation = Operation.of(transfer.plan().isWrite());
+        Operation operation = transfer.plan().isWrite() ? Operation.WRITE : Operation.READ;
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
                     RequestContext context = borrowUnattended();

@@ -22,6 +22,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.Operation;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
@@ -103,7 +104,7 @@ class RequestRunnersTest {
     private Submission submission(long firstCookie) {
         List<BatchRequest> entries = LongStream.range(firstCookie, firstCookie + ENTRIES)
                 .mapToObj(cookie -> new BatchRequest(
-                        FILE, false, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, cookie))
+                        FILE, Operation.READ, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, cookie))
                 .toList();
         return batch.enter(ENTRIES, into -> new Submission(into, entries, false));
     }
@@ -169,7 +170,7 @@ class RequestRunnersTest {
         startable = 1;
         CountDownLatch died = new CountDownLatch(1);
         List<BatchRequest> entry = List.of(new BatchRequest(
-                FILE, false, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, 1));
+                FILE, Operation.READ, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, 1));
         failure = () -> {
             Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> died.countDown());
             throw new LinkageError("a defect");

@@ -6,6 +6,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,7 +47,7 @@ class SharesTest {
         MemoryRange memory = MemoryRange.ofAddress(4096, count * size, kind, 0);
         List<BatchRequest> entries = LongStream.range(0, count)
                 .mapToObj(i -> new BatchRequest(
-                        FILE, false, memory, size, (adjacent ? i : 2 * (count - i)) * size, i * size, i))
+                        FILE, Operation.READ, memory, size, (adjacent ? i : 2 * (count - i)) * size, i * size, i))
                 .toList();
         return new Submission(new CompatBatch(count), entries, cold);
     }

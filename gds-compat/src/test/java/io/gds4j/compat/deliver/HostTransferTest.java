@@ -26,6 +26,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.spi.Operation;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import java.lang.foreign.Arena;
@@ -140,7 +141,8 @@ class HostTransferTest {
                 new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
         long size = pieces * PAGE - 100;
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, size, MemoryKind.HOST);
-        HostTransfer transfer = new HostTransfer(new TransferRequest().set(file, memory, false, size, 100, 0), null);
+        HostTransfer transfer =
+                new HostTransfer(new TransferRequest().set(file, memory, Operation.READ, size, 100, 0), null);
         transfer.plan().buffered(100, size, PAGE).gathered(gathered ? 1 : 0);
         transfer.target();
         List<Told> told = new ArrayList<>();

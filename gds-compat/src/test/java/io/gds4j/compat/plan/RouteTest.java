@@ -20,6 +20,7 @@ import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.DriverLimits;
+import io.gds4j.spi.Operation;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -95,7 +96,7 @@ class RouteTest {
         new TransferPlanner(
                 posix, IoPolicy.AUTO, new DriverLimits(config), 4 * MIB, Parallelism.of(config, 8), new Alone(),
                 () -> floods ? SIZE : 16 * SIZE)
-                .plan(plan, new TransferRequest().set(file, memory, false, SIZE, 0, 0));
+                .plan(plan, new TransferRequest().set(file, memory, Operation.READ, SIZE, 0, 0));
         return plan;
     }
 

@@ -23,6 +23,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.DriverLimits;
+import io.gds4j.spi.Operation;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -71,7 +72,7 @@ class TransferPlannerTest {
     }
 
     private static TransferRequest request(CompatFile file, MemoryRange memory, long size, boolean write) {
-        return new TransferRequest().set(file, memory, write, size, 0, 0);
+        return new TransferRequest().set(file, memory, write ? Operation.WRITE : Operation.READ, size, 0, 0);
     }
 
     private static Posix caching(long bytes) {

@@ -8,7 +8,6 @@ import io.gds4j.compat.file.FileDescriptors;
 import io.gds4j.compat.file.FileKey;
 import io.gds4j.compat.file.FileTraits;
 import io.gds4j.compat.file.RangeLocks;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -16,6 +15,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -31,7 +31,7 @@ class TransferRequestTest {
         assertThat(operation.function()).isEqualTo(function);
         assertThat(operation.isWrite()).isEqualTo(write);
         boolean stream = function.endsWith("Async");
-        assertThat(stream ? Operation.ofStream(write) : Operation.of(write)).isEqualTo(operation);
+        assertThat(stream ? operation.single().ofStream() : operation.ofStream().single()).isEqualTo(operation);
     }
 
     private static CompatFile file() {
@@ -46,7 +46,7 @@ class TransferRequestTest {
     void requestIsWhatWasAskedForLast() {
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, 4096, MemoryKind.HOST);
         CompatFile file = file();
-        TransferRequest request = new TransferRequest().set(file, memory, true, 100, 7, 16);
+        TransferRequest request = new TransferRequest().set(file, memory, Operation.WRITE, 100, 7, 16);
         assertThat(request).matches(TransferRequest::isWrite).returns(100L, TransferRequest::size)
                 .returns(7L, TransferRequest::fileOffset).returns(16L, TransferRequest::bufferOffset)
                 .returns((1L << 20) + 16, TransferRequest::address).returns(100L, TransferRequest::total)
@@ -58,7 +58,7 @@ class TransferRequestTest {
                 .returns(true, TransferRequest::isSpread);
 
         List<ScatterCopy> fragments = List.of(new ScatterCopy(0, 10, memory, 0));
-        request.set(file, BatchRequest.scattered(file, false, 3, 10, fragments));
+        request.set(file, BatchRequest.scattered(file, Operation.READ, 3, 10, fragments));
         assertThat(request).returns(fragments, TransferRequest::copies).returns(10L, TransferRequest::total)
                 .returns(false, TransferRequest::isWrite).returns(false, TransferRequest::mayGather)
                 .returns(false, TransferRequest::isSpread).returns(true, TransferRequest::isStaged);

@@ -26,6 +26,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -149,7 +150,7 @@ class GpuLocalityTest {
         FileDescriptors descriptors = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
         CompatFile file =
                 new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
-        TransferRequest request = new TransferRequest().set(file, memory, false, 64 * 4096, 0, 0);
+        TransferRequest request = new TransferRequest().set(file, memory, Operation.READ, 64 * 4096, 0, 0);
         HostTransfer transfer = new HostTransfer(request, null);
         transfer.plan().buffered(0, 64 * 4096, 4096);
         transfer.begin();

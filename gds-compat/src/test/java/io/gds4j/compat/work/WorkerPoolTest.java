@@ -25,6 +25,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import io.gds4j.testkit.Failures;
 import java.util.ArrayList;
 import java.util.List;
@@ -70,7 +71,7 @@ class WorkerPoolTest {
                 new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, pieces * PIECE, MemoryKind.HOST);
         HostTransfer transfer = new HostTransfer(
-                new TransferRequest().set(file, memory, false, pieces * PIECE, 0, 0), null);
+                new TransferRequest().set(file, memory, Operation.READ, pieces * PIECE, 0, 0), null);
         transfer.plan().buffered(0, pieces * PIECE, PIECE);
         transfer.begin();
         return transfer;

@@ -1,6 +1,7 @@
 package io.gds4j.engine.statistics;
 
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.IoPath;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
@@ -36,23 +37,23 @@ final class BatchCounters {
             enqueued.count(path.apply(request), succeeded);
         }
         if (succeeded) {
-            lastReadBytes = bytes(requests, false);
-            lastWriteBytes = bytes(requests, true);
+            lastReadBytes = bytes(requests, Operation.READ);
+            lastWriteBytes = bytes(requests, Operation.WRITE);
         }
     }
 
-    private static long bytes(List<BatchRequest> requests, boolean write) {
+    private static long bytes(List<BatchRequest> requests, Operation operation) {
         return requests.stream()
-                .filter(request -> request.write() == write)
+                .filter(request -> request.operation() == operation)
                 .mapToLong(BatchRequest::size)
                 .sum();
     }
 
     /** Counts an entry that is complete. */
-    void processed(IoPath path, boolean write, boolean succeeded, long moved, long begun, long now) {
+    void processed(IoPath path, Operation operation, boolean succeeded, long moved, long begun, long now) {
         processed.count(path, succeeded);
-        (write ? writeBytes : readBytes).add(moved);
-        (write ? writeRate : readRate).add(moved, now);
+        (operation.isWrite() ? writeBytes : readBytes).add(moved);
+        (operation.isWrite() ? writeRate : readRate).add(moved, now);
         completionNanos.add(now - begun);
         completeRate.add(1, now);
     }

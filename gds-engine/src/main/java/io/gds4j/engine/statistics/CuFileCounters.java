@@ -5,6 +5,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.OperationCount;
@@ -258,9 +259,9 @@ public final class CuFileCounters {
      * @param moved bytes moved
      * @param submitted time of its submission, by {@link System#nanoTime}
      */
-    public void batchProcessed(IoPath path, boolean write, boolean succeeded, long moved, long submitted) {
+    public void batchProcessed(IoPath path, Operation operation, boolean succeeded, long moved, long submitted) {
         if (counted > 0) {
-            batches.processed(path, write, succeeded, moved, submitted, System.nanoTime());
+            batches.processed(path, operation, succeeded, moved, submitted, System.nanoTime());
         }
     }
 

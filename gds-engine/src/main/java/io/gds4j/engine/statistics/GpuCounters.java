@@ -2,6 +2,7 @@ package io.gds4j.engine.statistics;
 
 import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.IoPath;
 import java.util.concurrent.atomic.AtomicInteger;

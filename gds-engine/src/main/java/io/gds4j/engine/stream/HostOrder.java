@@ -33,7 +33,7 @@ final class HostOrder implements StreamOrder {
             queued = true;
         } catch (IllegalStateException e) { // enqueue has one reason for it
             throw CuFileException.invalid(
-                    operation.isWrite() ? "cuFileWriteAsync" : "cuFileReadAsync", "the stream is closed");
+                    operation.function(), "the stream is closed");
         } finally {
             if (queued) {
                 operation.setQueued();

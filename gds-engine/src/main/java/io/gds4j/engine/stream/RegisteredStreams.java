@@ -9,6 +9,7 @@ import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.posix.LibcExitHandlers;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import java.util.ArrayList;
@@ -130,20 +131,20 @@ public final class RegisteredStreams {
     /**
      * Queues an operation. A stream that is not registered is registered without flags.
      *
-     * @param function name of the call
      * @param transfer the backend's side of the operation
      * @throws CuFileException if it could not be queued; nothing has changed then
      */
-    public void submit(String function, StreamRequest request, boolean write, StreamTransfer transfer) {
+    public void submit(Operation operation, StreamRequest request, StreamTransfer transfer) {
+        String function = operation.function();
         StreamArguments.checkCells(function, request);
         StreamOrder known = orders.get(request.stream());
         StreamOrder order = known == null ? registered(function, request.stream()) : known;
-        StreamOperation operation = new StreamOperation(request, write, order.flags(), transfer);
+        StreamOperation queued = new StreamOperation(request, operation, order.flags(), transfer);
         try {
-            order.submit(operation);
+            order.submit(queued);
         } finally {
-            if (!operation.isQueued()) {
-                operation.end();
+            if (!queued.isQueued()) {
+                queued.end();
             }
         }
     }

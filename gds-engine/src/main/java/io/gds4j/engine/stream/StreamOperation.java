@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import java.util.List;
@@ -21,9 +22,9 @@ final class StreamOperation {
     private long result;
     private boolean queued;
 
-    StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer transfer) {
+    StreamOperation(StreamRequest request, Operation operation, int flags, StreamTransfer transfer) {
         this.request = request;
-        this.arguments = new StreamArguments(request, write, flags);
+        this.arguments = new StreamArguments(request, operation, flags);
         this.transfer = transfer;
         this.memories = request.memories();
         transfer.begin();
@@ -108,7 +109,12 @@ final class StreamOperation {
     }
 
     boolean isWrite() {
-        return arguments.isWrite();
+        return arguments.operation().isWrite();
+    }
+
+    /** Returns the name of the C function, for messages. */
+    String function() {
+        return arguments.operation().function();
     }
 
     MemoryRange memory() {
@@ -145,7 +151,7 @@ final class StreamOperation {
     CuFileException brokenOff() {
         return CuFileException.of(
                 CuFileError.CUDA_DRIVER_ERROR,
-                isWrite() ? "cuFileWriteAsync" : "cuFileReadAsync",
+                function(),
                 "CUDA took a part of the operation only");
     }
 

@@ -11,6 +11,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.OperationCount;
@@ -120,8 +121,8 @@ class CuFileCountersTest {
         submitted(true, IoPath.P2PDMA, 3);
         submitted(true, IoPath.LIBCUFILE_POSIX, 4);
         submitted(false, IoPath.COMPAT_DIRECT, 5);
-        counters.batchProcessed(IoPath.NVFS, false, true, 100, System.nanoTime());
-        counters.batchProcessed(IoPath.LIBCUFILE_POSIX, true, false, 0, System.nanoTime());
+        counters.batchProcessed(IoPath.NVFS, Operation.READ, true, 100, System.nanoTime());
+        counters.batchProcessed(IoPath.LIBCUFILE_POSIX, Operation.WRITE, false, 0, System.nanoTime());
         StatisticsLevel1 counted = counters.level1();
         assertThat(counted.batchEnqueuedOps()).isEqualTo(new OperationCount(9, 5));
         assertThat(counted.batchTotalSubmitOps()).isEqualTo(new OperationCount(9, 5));
@@ -137,7 +138,7 @@ class CuFileCountersTest {
     }
 
     private void submitted(boolean well, IoPath path, int entries) {
-        BatchRequest request = new BatchRequest(FILE, false, HOST, 10, 0, 0, 0);
+        BatchRequest request = new BatchRequest(FILE, Operation.READ, HOST, 10, 0, 0, 0);
         counters.batchSubmitted(well, Collections.nCopies(entries, request), entry -> path, System.nanoTime());
     }
 

@@ -17,6 +17,7 @@ import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.LibcExitHandlers;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -107,7 +108,7 @@ class CudaStreamOrderTest {
     }
 
     private static StreamOperation read(StreamRequest request, NotedTransfer transfer) {
-        return new StreamOperation(request, false, 0, transfer);
+        return new StreamOperation(request, Operation.STREAM_READ, 0, transfer);
     }
 
     private void synchronise() {

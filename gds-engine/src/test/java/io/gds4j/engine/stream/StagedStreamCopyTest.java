@@ -16,6 +16,7 @@ import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -268,7 +269,8 @@ class StagedStreamCopyTest {
 
     /** Queues an operation with all of its steps or the first few of them. */
     private Queued queued(StreamRequest request, boolean write, int mostSteps, int flags) {
-        StreamOperation operation = new StreamOperation(request, write, flags, transfer);
+        StreamOperation operation = new StreamOperation(
+                request, write ? Operation.STREAM_WRITE : Operation.STREAM_READ, flags, transfer);
         ParkedOperation parked = new ParkedOperation(operation, true);
         if (GatheredStreamRead.serves(parked)) {
             parked.serveBy(new GatheredStreamRead(parked, stream, slabs, over::incrementAndGet));

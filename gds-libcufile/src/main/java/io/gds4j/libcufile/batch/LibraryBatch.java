@@ -1,7 +1,6 @@
 package io.gds4j.libcufile.batch;
 
 import io.gds4j.engine.statistics.CuFileCounters;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -171,7 +170,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             long moved = transfers.run(
                     Thread.currentThread(),
                     entry.file(),
-                    Operation.of(request.write()),
+                    request.operation(),
                     request.memory(),
                     entry.size() - entry.done(),
                     request.fileOffset() + entry.done(),
@@ -220,7 +219,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
                 request.size(),
                 request.fileOffset(),
                 request.bufferOffset(),
-                request.write());
+                request.operation());
         long context = transfers.contextOf(memory);
         if (!file.enter()) {
             throw file.refused(SUBMIT);
@@ -363,7 +362,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             finish(entry, status, moved);
             return;
         }
-        entry.file().countMoved(Operation.of(entry.request().write()), moved);
+        entry.file().countMoved(entry.request().operation(), moved);
         entry.file().report(entry.request(), entry.done(), moved);
         if (moved < entry.size()) {
             // The library ends an entry early that does not fit into a slab.
@@ -388,7 +387,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         if (status != BatchStatus.CANCELED) {
             statistics.batchProcessed(
                     entry.file().servedBy(),
-                    request.write(),
+                    request.operation(),
                     status == BatchStatus.COMPLETE,
                     Math.max(0, result),
                     entry.submitted());

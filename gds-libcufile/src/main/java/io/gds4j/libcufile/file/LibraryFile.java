@@ -1,6 +1,5 @@
 package io.gds4j.libcufile.file;
 
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -16,6 +15,7 @@ import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;

@@ -1,7 +1,6 @@
 package io.gds4j.libcufile.guard;
 
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -17,6 +16,7 @@ import io.gds4j.libcufile.process.Registrations;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -130,7 +130,7 @@ public final class Transfers {
                     Thread.currentThread(),
                     registration,
                     file,
-                    Operation.of(request.write()),
+                    request.operation(),
                     request.memory(),
                     request.size(),
                     request.fileOffset(),

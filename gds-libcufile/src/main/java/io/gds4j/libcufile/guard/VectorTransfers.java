@@ -1,6 +1,5 @@
 package io.gds4j.libcufile.guard;
 
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -12,6 +11,7 @@ import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -2,7 +2,6 @@ package io.gds4j.libcufile.stream;
 
 import io.gds4j.HostStream;
 import io.gds4j.engine.staging.PreparedGpu;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
@@ -18,6 +17,7 @@ import io.gds4j.libcufile.process.Registrations;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.Operation;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger.Level;
@@ -141,7 +141,7 @@ public final class SessionStreams {
                 }
             }
         }
-        streams.submit(function, request, operation.isWrite(), queued);
+        streams.submit(operation, request, queued);
     }
 
     /** True if the stream belongs to this context. The special streams belong to any. */

@@ -3,7 +3,6 @@ package io.gds4j.libcufile.stream;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.CopyLane;
-import io.gds4j.engine.statistics.Operation;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RequestParts;
 import io.gds4j.engine.stream.StreamTransfer;
@@ -61,7 +60,7 @@ final class StagedTransfers {
                 request.copies().isEmpty() ? request.size() : 0, // fragments lie in their memories
                 request.fileOffset(),
                 request.bufferOffset(),
-                request.write());
+                request.operation());
     }
 
     /**
@@ -216,7 +215,7 @@ final class StagedTransfers {
     /** Moves a piece of a request between the file and memory of gds4j, and reports it. */
     private long runOwn(MemoryRange own, long offset, LibraryFile file, BatchRequest request, long start, long bytes) {
         long moved =
-                transfers.runOwn(own, file, Operation.of(request.write()), bytes, request.fileOffset() + start, offset);
+                transfers.runOwn(own, file, request.operation(), bytes, request.fileOffset() + start, offset);
         file.report(request, start, moved);
         return moved;
     }

@@ -17,6 +17,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.Operation;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
@@ -93,7 +94,8 @@ class BatchSlotsTest extends SessionRig {
 
     private BatchEntry entry(int number) {
         BatchRequest request =
-                new BatchRequest(file, false, memory.range(), PAGE, number * (long) PAGE, number * (long) PAGE, number);
+                new BatchRequest(file, Operation.READ, memory.range(), PAGE, number * (long) PAGE, number * (long) PAGE,
+                        number);
         long context = machine.cuda.available().contexts().contextOf(memory.range().address(), 0);
         return new BatchEntry(file, request, PAGE, 0, 0, context, 0);
     }

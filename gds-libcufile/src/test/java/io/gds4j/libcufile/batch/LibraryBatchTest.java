@@ -18,6 +18,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -45,14 +46,14 @@ class LibraryBatchTest extends SessionRig {
     }
 
     private static BatchRequest read(BackendFile file, MemoryAllocation memory, long size, long fileOffset, long at) {
-        return new BatchRequest(file, false, memory.range(), size, fileOffset, at, fileOffset);
+        return new BatchRequest(file, Operation.READ, memory.range(), size, fileOffset, at, fileOffset);
     }
 
     private List<BatchRequest> reads(BackendFile file, MemoryAllocation memory, int count, long size) {
         List<BatchRequest> requests = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             long at = i * (long) PAGE;
-            requests.add(new BatchRequest(file, false, memory.range(), size, at, at, i));
+            requests.add(new BatchRequest(file, Operation.READ, memory.range(), size, at, at, i));
         }
         return requests;
     }
@@ -89,8 +90,8 @@ class LibraryBatchTest extends SessionRig {
         backend.batchIoSubmit(
                 batch,
                 List.of(
-                        new BatchRequest(file, true, memory.range(), PAGE, SIZE, 0, 1),
-                        new BatchRequest(file, false, memory.range(), PAGE, 8192, PAGE, 2)),
+                        new BatchRequest(file, Operation.WRITE, memory.range(), PAGE, SIZE, 0, 1),
+                        new BatchRequest(file, Operation.READ, memory.range(), PAGE, 8192, PAGE, 2)),
                 0);
         assertThat(backend.batchIoGetStatus(batch, 2, 2, SOON)).hasSize(2);
         assertThat(file.size()).isEqualTo(SIZE + PAGE);
@@ -169,8 +170,8 @@ class LibraryBatchTest extends SessionRig {
         backend.batchIoSubmit(
                 batch,
                 List.of(
-                        new BatchRequest(file, false, memory.range(), 8192, SIZE - 4096, 0, 1),
-                        new BatchRequest(file, false, memory.range(), 4096, SIZE, 8192, 2)),
+                        new BatchRequest(file, Operation.READ, memory.range(), 8192, SIZE - 4096, 0, 1),
+                        new BatchRequest(file, Operation.READ, memory.range(), 4096, SIZE, 8192, 2)),
                 0);
         List<BatchEvent> events = backend.batchIoGetStatus(batch, 2, 4, Optional.of(Duration.ofSeconds(5)));
         assertThat(events).extracting(BatchEvent::cookie, BatchEvent::status, BatchEvent::result)
@@ -358,7 +359,7 @@ class LibraryBatchTest extends SessionRig {
                         read(file, gpu, 4096, 12288, 1),
                         read(file, gpu, 4096, 16385, 8192),
                         read(file, gpu, 4095, 20480, 16384),
-                        new BatchRequest(file, true, gpu.range(), 4096, Long.MAX_VALUE - 8192, 0, 7)),
+                        new BatchRequest(file, Operation.WRITE, gpu.range(), 4096, Long.MAX_VALUE - 8192, 0, 7)),
                 0);
         assertThat(backend.batchIoGetStatus(batch, 5, 8, SOON))
                 .hasSize(5)

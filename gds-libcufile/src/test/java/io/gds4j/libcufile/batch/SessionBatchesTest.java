@@ -15,6 +15,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
 import java.time.Duration;
@@ -53,7 +54,7 @@ class SessionBatchesTest extends SessionRig {
     private LibraryBatch submitted() {
         LibraryBatch batch = batches.setUp(ENTRIES);
         batches.submit(batch, LongStream.range(0, ENTRIES)
-                .mapToObj(i -> new BatchRequest(file, false, memory.range(), BYTES, i * BYTES, i * BYTES, i))
+                .mapToObj(i -> new BatchRequest(file, Operation.READ, memory.range(), BYTES, i * BYTES, i * BYTES, i))
                 .toList(), 0);
         return batch;
     }

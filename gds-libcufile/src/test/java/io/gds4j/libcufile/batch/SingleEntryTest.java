@@ -14,6 +14,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
@@ -49,7 +50,7 @@ class SingleEntryTest extends SessionRig {
     private static List<BatchRequest> reads(BackendFile file, MemoryAllocation memory, int count, long size) {
         List<BatchRequest> requests = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            requests.add(new BatchRequest(file, false, memory.range(), size, i * 64L, i * 64L, i));
+            requests.add(new BatchRequest(file, Operation.READ, memory.range(), size, i * 64L, i * 64L, i));
         }
         return requests;
     }
@@ -93,8 +94,8 @@ class SingleEntryTest extends SessionRig {
         backend.batchIoSubmit(
                 batch,
                 List.of(
-                        new BatchRequest(file, false, memory.range(), 8192, 4096, 5, 1),
-                        new BatchRequest(file, false, memory.range(), 4096, 0, 16384, 2)),
+                        new BatchRequest(file, Operation.READ, memory.range(), 8192, 4096, 5, 1),
+                        new BatchRequest(file, Operation.READ, memory.range(), 4096, 0, 16384, 2)),
                 0);
         assertThat(backend.batchIoGetStatus(batch, 2, 4, SOON))
                 .containsExactlyInAnyOrder(

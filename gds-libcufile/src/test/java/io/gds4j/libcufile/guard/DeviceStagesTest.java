@@ -14,6 +14,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.Operation;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -40,7 +41,7 @@ class DeviceStagesTest extends SessionRig {
 
     private static long scatter(
             CuFileBackend backend, BackendFile file, long fileOffset, long size, List<ScatterCopy> copies) {
-        return backend.transfer(BatchRequest.scattered(file, false, fileOffset, size, copies));
+        return backend.transfer(BatchRequest.scattered(file, Operation.READ, fileOffset, size, copies));
     }
 
     private static ScatterCopy half(int column, MemoryAllocation memory) {

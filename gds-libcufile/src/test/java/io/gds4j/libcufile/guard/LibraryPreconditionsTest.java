@@ -20,6 +20,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -72,7 +73,8 @@ class LibraryPreconditionsTest extends SessionRig {
     private void submit(MemoryRange memory, BackendFile target, boolean write, long size, long at, long bufferOffset) {
         backend.batchIoSubmit(
                 backend.batchIoSetUp(1),
-                List.of(new BatchRequest(target, write, memory, size, at, bufferOffset, 0)),
+                List.of(new BatchRequest(target, write ? Operation.WRITE : Operation.READ, memory, size, at,
+                        bufferOffset, 0)),
                 0);
     }
 
@@ -93,7 +95,7 @@ class LibraryPreconditionsTest extends SessionRig {
                 new Case(INTERNAL_BATCH_SUBMIT_ERROR, "flags of a batch",
                         (t, b) -> b.batchIoSubmit(
                                 b.batchIoSetUp(1),
-                                List.of(new BatchRequest(t.file, false, t.gpu, 1, 0, 0, 0)),
+                                List.of(new BatchRequest(t.file, Operation.READ, t.gpu, 1, 0, 0, 0)),
                                 1)),
                 new Case(INTERNAL_BATCH_SUBMIT_ERROR, "entry with size -1",
                         (t, b) -> t.submit(t.gpu, t.file, false, -1, 0, 0)),

@@ -15,6 +15,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
@@ -62,7 +63,9 @@ class VectorTransfersTest extends SessionRig {
         List<ScatterCopy> fragments = List.of(
                 new ScatterCopy(0, PAGE, memory.range(), PAGE + 1), new ScatterCopy(PAGE, PAGE, memory.range(), 1));
         backend.allocator().fill(memory.range(), (byte) 7);
-        assertThat(backend.transfer(BatchRequest.scattered(file, write, 0, 2 * PAGE, fragments))).isEqualTo(2 * PAGE);
+        assertThat(backend.transfer(
+                BatchRequest.scattered(file, write ? Operation.WRITE : Operation.READ, 0, 2 * PAGE, fragments)))
+                .isEqualTo(2 * PAGE);
         if (!write) {
             assertThat(bytes(memory, PAGE + 1, PAGE)).isEqualTo(expected(0, PAGE));
             assertThat(bytes(memory, 1, PAGE)).isEqualTo(expected(PAGE, PAGE));
@@ -91,11 +94,13 @@ class VectorTransfersTest extends SessionRig {
                 new ScatterCopy(0, PAGE + 5, memory.range(), 2 * PAGE - 5),
                 new ScatterCopy(2 * PAGE + 5, 77, memory.range(), PAGE + 3));
         int size = 2 * PAGE + 82;
-        assertThat(backend.transfer(BatchRequest.scattered(file, false, 100, size, fragments))).isEqualTo(size);
+        assertThat(backend.transfer(BatchRequest.scattered(file, Operation.READ, 100, size, fragments)))
+                .isEqualTo(size);
         assertThat(bytes(memory, 0, PAGE)).isEqualTo(expected(100 + PAGE + 5, PAGE));
         assertThat(bytes(memory, 2 * PAGE - 5, PAGE + 5)).isEqualTo(expected(100, PAGE + 5));
         assertThat(bytes(memory, PAGE + 3, 77)).isEqualTo(expected(100 + 2 * PAGE + 5, 77));
-        assertThat(backend.transfer(BatchRequest.scattered(file, true, SIZE, size, fragments))).isEqualTo(size);
+        assertThat(backend.transfer(BatchRequest.scattered(file, Operation.WRITE, SIZE, size, fragments)))
+                .isEqualTo(size);
         assertThat(fake.transfers().vectors()).isEqualTo(2);
         assertThat(backend.read(file, memory.range(), size, SIZE, 0)).isEqualTo(size);
         assertThat(bytes(memory, 0, size)).isEqualTo(expected(100, size));
@@ -111,7 +116,8 @@ class VectorTransfersTest extends SessionRig {
                 List.of(new ScatterCopy(0, 10, memory.range(), 0), new ScatterCopy(10, 20, memory.range(), 10)),
                 List.of(new ScatterCopy(0, 2048, 1024, 2, memory.range(), 0, 1024),
                         new ScatterCopy(1024, 2048, 1024, 2, memory.range(), PAGE, 1024)))) {
-            assertThat(backend.transfer(BatchRequest.scattered(file, false, 7, PAGE, fragments))).isEqualTo(PAGE);
+            assertThat(backend.transfer(BatchRequest.scattered(file, Operation.READ, 7, PAGE, fragments)))
+                    .isEqualTo(PAGE);
             ScatterCopy first = fragments.getFirst();
             assertThat(bytes(memory, 0, (int) first.width())).isEqualTo(expected(7, (int) first.width()));
         }

@@ -29,6 +29,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.Operation;
 import io.gds4j.testkit.Gate;
 import java.util.List;
 import java.util.Optional;
@@ -243,7 +244,7 @@ class LibraryProcessTest extends SessionRig {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = direct.handleRegister(source(path));
         BackendBatch batch = direct.batchIoSetUp(4);
-        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1)), 0);
+        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, Operation.READ, memory.range(), 4096, 0, 0, 1)), 0);
         direct.bufRegister(memory.range(), 0);
         direct.read(file, memory.range(), 1, 0, 0);
         direct.driverClose();
@@ -365,7 +366,7 @@ class LibraryProcessTest extends SessionRig {
         BackendFile file = direct.handleRegister(source(path));
         BackendFile second = direct.handleRegister(source(path));
         BackendBatch batch = direct.batchIoSetUp(4);
-        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1)), 0);
+        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, Operation.READ, memory.range(), 4096, 0, 0, 1)), 0);
         direct.batchIoGetStatus(batch, 1, 1, Optional.empty());
         direct.bufRegisterNow(memory.range(), 0);
         direct.bufRegisterNow(other.range(), 0);
@@ -403,7 +404,7 @@ class LibraryProcessTest extends SessionRig {
         backend.batchIoSubmit(
                 batch,
                 IntStream.range(0, 32)
-                        .mapToObj(i -> new BatchRequest(file, false, memory.range(), 1, i, i, i))
+                        .mapToObj(i -> new BatchRequest(file, Operation.READ, memory.range(), 1, i, i, i))
                         .toList(),
                 0);
         gate.awaitArrival();

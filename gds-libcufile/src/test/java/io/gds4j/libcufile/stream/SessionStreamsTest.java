@@ -1,6 +1,6 @@
 package io.gds4j.libcufile.stream;
 
-import static io.gds4j.engine.statistics.Operation.STREAM_READ;
+import static io.gds4j.spi.Operation.STREAM_READ;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.assertj.core.api.Assertions.assertThat;
 

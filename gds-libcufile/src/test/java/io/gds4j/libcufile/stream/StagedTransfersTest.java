@@ -1,5 +1,6 @@
 package io.gds4j.libcufile.stream;
 
+import static io.gds4j.spi.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.error.CuFileError;
@@ -373,7 +374,7 @@ class StagedTransfersTest extends StreamRig {
         StagedTransfers transfers = new StagedTransfers(
                 transfers(library), library.registrations(), machine.cuda.available().contexts());
         List<String> heard = new ArrayList<>();
-        BatchRequest part = new BatchRequest(file, false, pinned.range(), 6L * mib, (long) from * mib, 5, 0);
+        BatchRequest part = new BatchRequest(file, READ, pinned.range(), 6L * mib, (long) from * mib, 5, 0);
         int moved = Math.min(6, 7 - from) * mib;
         assertThat(transfers.movePart((LibraryFile) file, part,
                 (at, bytes) -> heard.add(at / mib + "+" + bytes / mib))).isEqualTo(moved);

@@ -22,6 +22,7 @@ import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.Operation;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.testkit.Failures;
@@ -343,7 +344,7 @@ public abstract class BatchContract extends BackendContract {
     private static List<BatchRequest> requests(BackendFile handle, GuardedMemory memory, int count) {
         List<BatchRequest> requests = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            requests.add(new BatchRequest(handle, false, memory.range(), PAGE, 0, 0, 100 + i));
+            requests.add(new BatchRequest(handle, Operation.READ, memory.range(), PAGE, 0, 0, 100 + i));
         }
         return requests;
     }
@@ -358,9 +359,9 @@ public abstract class BatchContract extends BackendContract {
                     FileSource.Named.of(file.path(), StandardOpenOption.READ));
             BackendBatch batch = backend.batchIoSetUp(4);
             List<BatchRequest> bad = new ArrayList<>(requests(handle, memory, 3));
-            bad.add(new BatchRequest(handle, false, memory.range(), PAGE, -1, 0, 7));
+            bad.add(new BatchRequest(handle, Operation.READ, memory.range(), PAGE, -1, 0, 7));
             List<BatchRequest> longer = new ArrayList<>(requests(handle, memory, 3));
-            longer.add(new BatchRequest(handle, false, memory.range(), PAGE + 1, 0, 0, 7));
+            longer.add(new BatchRequest(handle, Operation.READ, memory.range(), PAGE + 1, 0, 0, 7));
             for (List<BatchRequest> refused : List.of(bad, longer, List.<BatchRequest>of(),
                     requests(handle, memory, 5))) {
                 Failures.expect(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
