@@ -207,36 +207,41 @@ public final class DescriptorTable {
      * @return 0, or the negative errno of a close that says that written bytes are lost
      */
     public int release(FileDescriptors descriptors) {
+        List<FileDescriptors> closing;
         synchronized (this) {
             descriptors.addUsers(-1);
             if (descriptors.users() == 0) {
                 unused.addFirst(descriptors);
             }
+            // At once: another thread that took them might not have closed them when this one asks for the error.
+            closing = takeUnlocked(1 + CHECKS_PER_HANDLE);
         }
-        closeUnlocked(1 + CHECKS_PER_HANDLE);
+        closing.forEach(FileDescriptors::close);
         return descriptors.closeError();
     }
 
+    private void closeUnlocked(int most) {
+        // Outside the lock: a network file system writes to the server what it holds of the file.
+        takeUnlocked(most).forEach(FileDescriptors::close);
+    }
+
     /**
-     * Closes unused descriptors of files on which this process has no lock.
+     * Forgets unused descriptors of files on which this process has no lock, and returns them; the caller closes them.
      *
      * @param most number of {@link FileDescriptors} to check
      */
-    private void closeUnlocked(int most) {
-        List<FileDescriptors> closing = new ArrayList<>();
-        synchronized (this) {
-            for (int left = Math.min(most, unused.size()); left > 0; left--) {
-                FileDescriptors descriptors = unused.removeFirst();
-                if (recordLocks.isHeld(descriptors.bufferedDescriptor(), descriptors.key().file())) {
-                    unused.addLast(descriptors);
-                } else {
-                    forget(descriptors);
-                    closing.add(descriptors);
-                }
+    private synchronized List<FileDescriptors> takeUnlocked(int most) {
+        List<FileDescriptors> taken = new ArrayList<>();
+        for (int left = Math.min(most, unused.size()); left > 0; left--) {
+            FileDescriptors descriptors = unused.removeFirst();
+            if (recordLocks.isHeld(descriptors.bufferedDescriptor(), descriptors.key().file())) {
+                unused.addLast(descriptors);
+            } else {
+                forget(descriptors);
+                taken.add(descriptors);
             }
         }
-        // Outside the lock: a network file system writes to the server what it holds of the file.
-        closing.forEach(FileDescriptors::close);
+        return taken;
     }
 
     private void forget(FileDescriptors descriptors) {

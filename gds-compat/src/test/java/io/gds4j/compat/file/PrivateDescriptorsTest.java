@@ -17,6 +17,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixFault;
+import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
@@ -42,7 +43,12 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -409,6 +415,39 @@ class PrivateDescriptorsTest {
             assertThat(descriptorsOn(file.path())).as("a buffered and a direct one").hasSize(2);
             second.close();
             assertThat(descriptorsOn(file.path())).isEmpty();
+        }
+    }
+
+    /** What is lost of a file at its close is told once: threads that end handles at the same time must not close each other's files. */
+    @Test
+    void eachHandleGetsTheErrnoOfItsOwnClose(@TempDir Path folder) throws Exception {
+        Posix failing = PosixOverlay.of((call, arguments, kernel) -> {
+            Object result = kernel.call();
+            if (!call.getName().equals("close")) {
+                return result;
+            }
+            Thread.yield();
+            return -Errno.EIO;
+        });
+        DescriptorTable table = new DescriptorTable(failing);
+        CyclicBarrier opened = new CyclicBarrier(2);
+        List<Future<?>> ends = new ArrayList<>();
+        try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
+            for (String name : new String[]{"one", "other"}) {
+                FileSource.Named file =
+                        FileSource.Named.of(Files.createFile(folder.resolve(name)), StandardOpenOption.READ);
+                ends.add(threads.submit(() -> {
+                    for (int round = 0; round < 200; round++) {
+                        FileDescriptors descriptors = table.open(file);
+                        opened.await(60, TimeUnit.SECONDS);
+                        assertThat(table.release(descriptors)).as("round %s", round).isEqualTo(-Errno.EIO);
+                    }
+                    return true;
+                }));
+            }
+        }
+        for (Future<?> end : ends) {
+            end.get();
         }
     }
 
