@@ -384,7 +384,7 @@ public final class TurnRing {
     }
 
     private void release(Room room) {
-        Runnable free = this::freeIfOver;
+        List<Runnable> last;
         synchronized (this) {
             open--;
             change();
@@ -392,19 +392,20 @@ public final class TurnRing {
                 passing.add(room);
                 reap();
             }
-            if (closed && ended && open == 0 && !passing.isEmpty()) {
+            last = takeIfOver();
+            if (!last.isEmpty() && !passing.isEmpty()) {
                 // the caller may be who lets the streams go on
-                Thread late = Thread.ofPlatform().daemon().name("gds-load-free").unstarted(this::freeLate);
-                freeing = late;
-                free = late::start;
+                List<Runnable> late = last;
+                freeing = Thread.ofPlatform().daemon().name("gds-load-free").start(() -> freeLate(late));
+                return;
             }
         }
-        free.run();
+        Closing.all(last, Runnable::run);
     }
 
-    private void freeLate() {
+    private static void freeLate(List<Runnable> last) {
         try {
-            freeIfOver();
+            Closing.all(last, Runnable::run);
         } catch (RuntimeException e) {
             System.getLogger("io.gds4j").log(Level.WARNING,
                     "memory of tensors in turn is not freed: " + e.getMessage());
@@ -432,21 +433,24 @@ public final class TurnRing {
     }
 
     private void freeIfOver() {
-        List<Runnable> last = new ArrayList<>();
-        synchronized (this) {
-            if (!closed || !ended || open > 0) {
-                return;
-            }
-            if (memory != null) {
-                last.add(memory::close);
-                memory = null;
-            }
-            if (markerFile != null) {
-                last.add(markerFile::close);
-                markerFile = null;
-            }
-        }
         // outside the lock: both wait for the streams
-        Closing.all(last, Runnable::run);
+        Closing.all(takeIfOver(), Runnable::run);
+    }
+
+    /** Returns what frees the memory, to one caller, once nobody uses it any more. */
+    private synchronized List<Runnable> takeIfOver() {
+        List<Runnable> last = new ArrayList<>();
+        if (!closed || !ended || open > 0) {
+            return last;
+        }
+        if (memory != null) {
+            last.add(memory::close);
+            memory = null;
+        }
+        if (markerFile != null) {
+            last.add(markerFile::close);
+            markerFile = null;
+        }
+        return last;
     }
 }
