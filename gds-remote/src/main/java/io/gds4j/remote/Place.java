@@ -72,7 +72,9 @@ final class Place {
                             : "from a public to an inner address",
                     ObjectName.shown(uri)));
         }
-        isPublic |= Reach.outermost(addresses) == Reach.PUBLIC;
+        if (Reach.outermost(addresses) == Reach.PUBLIC) {
+            isPublic = true; // without a look at it: another part of the same read may set it now
+        }
         return addresses;
     }
 }
