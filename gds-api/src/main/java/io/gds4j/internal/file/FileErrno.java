@@ -38,7 +38,7 @@ public final class FileErrno {
             case NAME_TOO_LONG -> Errno.ENAMETOOLONG;
             case NOT_A_FOLDER -> Errno.ENOTDIR;
             case A_FOLDER -> Errno.EISDIR;
-            case LINK_LOOP -> Errno.ELOOP;
+            case LINK_LOOP, A_LINK -> Errno.ELOOP;
             case READ_ONLY -> Errno.EROFS;
             case QUOTA -> Errno.EDQUOT;
             case FILE_TOO_LARGE -> Errno.EFBIG;

@@ -67,6 +67,8 @@ public enum SystemReason {
     },
     /** Links lead to each other. This text is the JDK's own, in every language. */
     LINK_LOOP("unable to access attributes of symbolic link"),
+    /** A link lies where none may be. This text is the JDK's own, too. */
+    A_LINK("NOFOLLOW_LINKS specified"),
     /** Nothing can be written to the file system. */
     READ_ONLY("Read-only file system"),
     /** The user has no space left. */

@@ -12,6 +12,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.Pipe;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.stream.Stream;
@@ -34,6 +35,8 @@ class FileErrnoTest {
                 arguments(Errno.EEXIST, call(() -> Files.createDirectory(folder))),
                 arguments(Errno.ENAMETOOLONG, call(() -> Files.newInputStream(folder.resolve("n".repeat(256))))),
                 arguments(Errno.ELOOP, call(() -> Files.size(loop()))),
+                arguments(Errno.ELOOP, call(() -> FileChannel.open(Files.createSymbolicLink(
+                        folder.resolve("to"), folder), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))),
                 arguments(Errno.ENOSPC, call(FileErrnoTest::fillDisk)),
                 arguments(Errno.EPIPE, call(FileErrnoTest::breakPipe)),
                 arguments(Errno.EMFILE, call(() -> fail("Too many open files"))),

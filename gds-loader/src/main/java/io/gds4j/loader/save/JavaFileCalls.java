@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -101,10 +100,7 @@ final class JavaFileCalls implements FileCalls {
                 file, StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
         boolean taken = false;
         try {
-            FileLock lock = channel.tryLock();
-            if (lock == null) {
-                throw SaveFailure.busy(file);
-            }
+            lock(channel, file);
             // a channel tells no inode, and to open the name would drop the lock: the size shows that the name leads to this file
             long mark = ThreadLocalRandom.current().nextInt(MAX_MARK);
             channel.write(ByteBuffer.allocate(1), mark);
@@ -120,6 +116,19 @@ final class JavaFileCalls implements FileCalls {
             }
         }
         return taken ? Optional.of(channel) : Optional.empty();
+    }
+
+    /** Locks the file, unless its file system knows no locks. */
+    private static void lock(FileChannel channel, Path file) throws IOException {
+        try {
+            if (channel.tryLock() == null) {
+                throw SaveFailure.busy(file);
+            }
+        } catch (IOException e) {
+            if (!LibcLock.NO_LOCKS.contains(FileErrno.of(e))) {
+                throw e;
+            }
+        }
     }
 
     @Override
@@ -222,10 +231,20 @@ final class JavaFileCalls implements FileCalls {
                 if (found.status().links() > 1) {
                     throw SaveFailure.of(file, "set the permissions of the file", Errno.ESTALE);
                 }
-                found.setPermissions(permissions);
+                setPermissions(found, permissions);
             }
             return true;
         });
+    }
+
+    private static void setPermissions(FoundFile found, int permissions) throws IOException {
+        try {
+            found.setPermissions(permissions);
+        } catch (IOException e) {
+            if (!SystemFileCalls.NO_PERMISSIONS.contains(FileErrno.of(e))) {
+                throw e;
+            }
+        }
     }
 
     @Override

@@ -20,7 +20,7 @@ final class LibcLock implements SaveLock {
     private static final int FLAGS = PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_NOFOLLOW;
     private static final int ENOLCK = 37;
     /** What file systems without locks answer, and NFS 3 where its lock service is missing. */
-    private static final Set<Integer> NO_LOCKS = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP, ENOLCK);
+    static final Set<Integer> NO_LOCKS = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP, ENOLCK);
     /** Bytes of {@code struct flock}; all others are 0, which locks the whole file. */
     private static final long FLOCK_SIZE = 32;
     private static final long L_TYPE = 0;

@@ -23,7 +23,7 @@ final class SystemFileCalls implements FileCalls {
     private static final int PERMISSIONS = 07777;
 
     /** What file systems without permissions answer to a change of them. */
-    private static final Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
+    static final Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
     /** What some network and user-space file systems answer, which have nothing to force. */
     static final Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
 

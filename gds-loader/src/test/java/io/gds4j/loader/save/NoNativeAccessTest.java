@@ -180,6 +180,25 @@ class NoNativeAccessTest {
     }
 
     @Test
+    void fileSystemsWithoutPermissionsAreLeftAsTheyAre() throws Exception {
+        Path file = Path.of("/proc/self/status");
+        assumeTrue(Files.exists(file), "this is no Linux");
+        assertThatThrownBy(() -> Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------")))
+                .hasMessageContaining("Operation not permitted");
+
+        new JavaFileCalls().setPermissions(file, 0600);
+        FileCalls.SYSTEM.setPermissions(file, 0600);
+    }
+
+    @Test
+    void lockIsNotTakenThroughALink() throws Exception {
+        Files.createSymbolicLink(folder.resolve(".lock"), folder.resolve("other"));
+
+        assertThatThrownBy(() -> new JavaFileCalls().lock(folder, ".lock")).hasMessageContaining("ELOOP");
+        assertThat(folder.resolve("other")).doesNotExist();
+    }
+
+    @Test
     void nothingIsBelowAFile() throws Exception {
         Path file = Files.createFile(folder.resolve("file"));
 
@@ -208,7 +227,7 @@ class NoNativeAccessTest {
         Path other = folder.resolve("other");
         calls.link(file, other);
 
-        assertThatThrownBy(() -> calls.setPermissions(link, 0666)).isInstanceOf(CuFileException.class);
+        calls.setPermissions(link, 0666);
         assertThatThrownBy(() -> calls.setPermissions(other, 0666)).isInstanceOf(CuFileException.class);
         assertThat(calls.permissions(file)).hasValue(0600);
         assertThatThrownBy(() -> calls.link(file, other))
