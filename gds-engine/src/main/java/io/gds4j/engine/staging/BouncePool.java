@@ -375,7 +375,11 @@ public final class BouncePool {
         blocks.add(block);
         slabs.promise();
         if (trimmer == null && !closed && !servesGpus) {
-            trimmer = Thread.ofPlatform().daemon().name("gds4j-trim").start(this::trimWhileMapped);
+            try {
+                trimmer = Thread.ofPlatform().daemon().name("gds4j-trim").start(this::trimWhileMapped);
+            } catch (OutOfMemoryError e) {
+                // the system has no thread left: idle blocks stay until the next one is mapped
+            }
         }
         return block;
     }

@@ -49,11 +49,19 @@ public final class CudaDriver {
                     "no CUDA driver: " + not.reason(),
                     "install the NVIDIA driver; in a container start it with --gpus all");
             case DynamicLoader.Loaded loaded -> {
-                Thread.ofPlatform().daemon().name("gds4j-cuda-link").start(CudaCalls::link);
+                linkBeside();
                 begin(loaded.symbols());
                 yield initialise(FfmCuda.ofNative(loaded.symbols()));
             }
         };
+    }
+
+    private static void linkBeside() {
+        try {
+            Thread.ofPlatform().daemon().name("gds4j-cuda-link").start(CudaCalls::link);
+        } catch (OutOfMemoryError e) {
+            // the system has no thread left: this one links them
+        }
     }
 
     /** Calls cuInit by a handle of its own: in a new JVM, linking the other functions takes as long, on another thread meanwhile. */
