@@ -483,7 +483,7 @@ class TensorsInTurnTest {
             TensorInTurn turn = tensors.next().orElseThrow();
             AtomicBoolean passed = new AtomicBoolean();
             host.enqueue(() -> {
-                Uninterruptibly.await(() -> go.await(5, TimeUnit.SECONDS));
+                Uninterruptibly.await(() -> go.await(60, TimeUnit.SECONDS));
                 passed.set(true);
             });
             tensors.close();

@@ -98,10 +98,10 @@ class HttpSourceFaultTest {
     @Test
     void waitForAConnectionIsNoStall() throws Exception {
         HttpOptions one = OPTIONS.withRequests(64 << 10, 1)
-                .withPatience(Duration.ofMillis(400), 3, Duration.ofMillis(1));
+                .withPatience(Duration.ofSeconds(1), 3, Duration.ofMillis(1));
         HttpSource source = HttpSource.open(uri, one);
         server.on((exchange, request) -> {
-            pause(100);
+            pause(250);
             return false;
         });
         assertReads(source, 64 << 10, 5 * (64 << 10));

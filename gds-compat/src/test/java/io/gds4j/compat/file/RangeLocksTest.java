@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -170,13 +171,14 @@ class RangeLocksTest {
         AtomicIntegerArray holders = new AtomicIntegerArray(pages);
         List<Thread> threads = new ArrayList<>();
         List<CompletableFuture<Void>> results = new ArrayList<>();
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
         for (int t = 0; t < 8; t++) {
             Random random = new Random(SEED + t);
             CompletableFuture<Void> result = new CompletableFuture<>();
             results.add(result);
             threads.add(Thread.ofPlatform().daemon().start(() -> {
                 try {
-                    for (int i = 0; i < 5_000; i++) {
+                    for (int i = 0; i < 5_000 && System.nanoTime() < end; i++) {
                         int from = random.nextInt(pages);
                         int to = from + 1 + random.nextInt(pages - from);
                         RangeLocks.Hold hold = locks.acquire(from * PAGE, to * PAGE, 0, 0, false);

@@ -259,11 +259,12 @@ class BouncePoolTest {
         BouncePool pool = pool(1024, 8);
         AtomicBoolean over = new AtomicBoolean();
         Set<Long> out = ConcurrentHashMap.newKeySet();
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
         try (ExecutorService threads = Executors.newFixedThreadPool(7)) {
             List<Future<Long>> takers = new ArrayList<>();
             for (int i = 0; i < 6; i++) {
                 takers.add(threads.submit(() -> {
-                    for (int round = 0; round < 20_000; round++) {
+                    for (int round = 0; round < 20_000 && System.nanoTime() < end; round++) {
                         Slab slab = pool.acquire(1, false);
                         assertThat(out.add(slab.address())).isTrue();
                         assertThat(out.remove(slab.address())).isTrue();

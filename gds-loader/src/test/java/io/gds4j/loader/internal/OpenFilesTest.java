@@ -270,10 +270,11 @@ class OpenFilesTest {
     @Test
     void threadsShareFiles() {
         long seed = System.nanoTime();
+        long end = seed + TimeUnit.SECONDS.toNanos(5);
         try (Names names = new Names(5)) {
             IntStream.range(0, 8).parallel().forEach(thread -> {
                 SplittableRandom random = new SplittableRandom(seed + thread);
-                for (int i = 0; i < 2000; i++) {
+                for (int i = 0; i < 2000 && System.nanoTime() < end; i++) {
                     Path path = Path.of("f" + random.nextInt(20));
                     use(names, path, file -> {
                         assertThat(file).as("seed %d", seed).isEqualTo(path);
