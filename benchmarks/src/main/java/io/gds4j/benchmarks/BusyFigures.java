@@ -104,7 +104,8 @@ public final class BusyFigures {
                 .toFolder(ours)
                 .save(driver), () -> {
                     try (FileChannel from = FileChannel.open(file);
-                            FileChannel to = FileChannel.open(theirs, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+                            FileChannel to =
+                                    FileChannel.open(theirs, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
                         for (long at = 0; at < from.size(); at += PIECE) {
                             read(from, at, piece.clear().limit((int) Math.min(PIECE, from.size() - at)));
                             to.write(piece.flip(), at);

@@ -402,7 +402,9 @@ class S3FilesTest {
     @Test
     void listThatIsNotXmlOrHasADocumentTypeIsAnError() {
         for (String text : List.of("no xml",
-                "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a><Key>&x;</Key></a>")) {
+                "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a><Key>&x;</Key></a>",
+                "<!DOCTYPE ListBucketResult [<!ENTITY x 'm/inner'>]><ListBucketResult><Contents><Key>&x;</Key></Contents>"
+                        + "<IsTruncated>false</IsTruncated></ListBucketResult>")) {
             server.on((exchange, request) -> {
                 S3Server.answer(exchange, 200, text);
                 return true;

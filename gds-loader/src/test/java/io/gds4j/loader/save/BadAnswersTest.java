@@ -13,6 +13,7 @@ import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.loader.MemoryFolder;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -94,6 +95,26 @@ class BadAnswersTest {
                             .noneMatch(name -> name.startsWith("."));
                 }
             }
+        }
+    }
+
+    /** Somebody lays a link after the old index was removed, before the new one is made. */
+    @Test
+    void linkAtTheNameOfAnIndexIsNotWrittenThrough(@TempDir Path elsewhere) throws IOException {
+        Path victim = Files.writeString(elsewhere.resolve("victim"), "theirs");
+        Path index = folder.resolve("index");
+        Files.writeString(index, "old");
+        posix.on(PosixCall.OPEN).path("/index").runsFirst(() -> link(index, victim));
+        assertReports(() -> calls.write(index, new byte[]{1}), Errno.EEXIST);
+        assertThat(victim).hasContent("theirs");
+        assertThat(posix.openDescriptors()).isZero();
+    }
+
+    private static void link(Path name, Path target) {
+        try {
+            Files.createSymbolicLink(name, target);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
