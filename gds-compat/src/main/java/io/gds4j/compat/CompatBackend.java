@@ -114,12 +114,13 @@ public final class CompatBackend implements CuFileBackend {
 
         @Override
         public void end(CompatSession last) {
-            try {
-                last.close();
-            } finally {
-                allocator.close();
-                statistics.close();
-            }
+            last.close();
+        }
+
+        @Override
+        public void rest() {
+            allocator.close();
+            statistics.close();
         }
 
         @Override

@@ -130,12 +130,13 @@ final class LibCuFileBackend implements CuFileBackend {
 
         @Override
         public void end(LibCuFileSession last) {
-            try {
-                last.close();
-            } finally {
-                allocator.close();
-                statistics.close();
-            }
+            last.close();
+        }
+
+        @Override
+        public void rest() {
+            allocator.close();
+            statistics.close();
         }
 
         @Override

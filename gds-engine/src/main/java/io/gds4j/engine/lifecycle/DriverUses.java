@@ -28,8 +28,11 @@ public final class DriverUses<S> {
             // nothing is given up
         }
 
-        /** Ends a session that no new call can find. */
+        /** Ends a session that no new call can find. Another one may open meanwhile. */
         void end(S last);
+
+        /** Ends what sessions share. Called under the lock after {@link #end}, unless another session is open. */
+        void rest();
 
         /** Makes the exception of a call while the driver is closed. */
         CuFileException closed(String function);
@@ -94,7 +97,17 @@ public final class DriverUses<S> {
             }
         }
         if (last != null) {
-            sessions.end(last);
+            try {
+                sessions.end(last);
+            } finally {
+                restIfClosed();
+            }
+        }
+    }
+
+    private synchronized void restIfClosed() {
+        if (session == null) {
+            sessions.rest();
         }
     }
 

@@ -3,6 +3,3 @@
 package io.gds4j.engine.lifecycle;
 
 import org.jspecify.annotations.NullMarked;
-
-// Tested by
-//   HostContractTest: DriverUses
