@@ -40,11 +40,6 @@ final class CountedBody implements BodyPublisher {
         return bytes.get();
     }
 
-    /** Returns whether a client may have begun to send the request. That of the JDK does not ask for a body of 0 bytes. */
-    boolean mayBeSent() {
-        return isUsed || length == 0;
-    }
-
     /** Takes the number of bytes that a native client has sent. */
     void sent(long count) {
         bytes.set(count);
@@ -63,9 +58,14 @@ final class CountedBody implements BodyPublisher {
         }
     }
 
-    /** Drops the bytes, once no native client uses them. A client of the JDK that still sends them fails. */
-    synchronized void forget() {
+    /**
+     * Drops the bytes, once no native client uses them. A client that begins later, and one of the JDK that still sends them, fails.
+     *
+     * @return whether a client may have begun to send the request. That of the JDK does not ask for a body of 0 bytes
+     */
+    synchronized boolean forget() {
         content = MemorySegment.NULL;
+        return isUsed || length == 0;
     }
 
     @Override

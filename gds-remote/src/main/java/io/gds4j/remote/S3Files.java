@@ -77,6 +77,7 @@ public final class S3Files {
      * @param target path of the object, made by {@link #path} or {@link AzureFiles#path}
      * @throws IOException if the file cannot be read, or was written since the upload began
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static void upload(Path file, Path target) throws IOException {
         upload("S3Files.upload", target, false, upload -> upload.run(file));

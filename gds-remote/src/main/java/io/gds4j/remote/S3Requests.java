@@ -178,10 +178,9 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
                     isOpen = !RemoteFailure.isUnsent(e);
                     throw e;
                 } finally {
-                    if (isOpen && sent.mayBeSent()) {
+                    if (sent.forget() && isOpen) {
                         mayBeDone.run();
                     }
-                    sent.forget();
                 }
             });
         } catch (InterruptedException e) {
@@ -278,7 +277,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         return failure(method, uri, Errno.EEXIST, "there is such an object already", why);
     }
 
-    static CuFileException interrupted(String method, URI uri, InterruptedException cause) {
+    static CuFileException interrupted(String method, URI uri, Exception cause) {
         Thread.currentThread().interrupt();
         return CuFileException.builder(method).error(CuFileError.IO_ERROR).errno(Errno.EINTR)
                 .detail("interrupted: " + ObjectName.shown(uri)).cause(cause).buildInterrupted();

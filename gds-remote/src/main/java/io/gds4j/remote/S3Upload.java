@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.Map;
@@ -27,6 +28,8 @@ final class S3Upload {
     void run(Path file) throws IOException {
         try (FileChannel channel = FileChannel.open(file)) {
             run(FileContent.of(file, channel));
+        } catch (ClosedByInterruptException e) {
+            throw S3Requests.interrupted("PUT", target.url(Map.of()), e);
         }
     }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
@@ -77,6 +78,16 @@ class GcsFilesTest {
         assertThat(e.errno()).hasValue(Errno.EEXIST);
         S3Files.upload(file(new byte[7]), path("x", options()));
         assertThat(server.objects.get("x").bytes()).isEqualTo(new byte[7]);
+    }
+
+    @Test
+    void interruptedThreadUploadsNothing() throws IOException {
+        Path file = file(BYTES);
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> S3Files.upload(file, path("x", options())))
+                .isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(server.objects).isEmpty();
     }
 
     @Test

@@ -107,6 +107,9 @@ final class GcsServer implements AutoCloseable {
                 begin(exchange, query, new String(body, StandardCharsets.UTF_8));
             } else if (exchange.getRequestMethod().equals("PUT")) {
                 part(exchange, query, body);
+            } else if (exchange.getRequestMethod().equals("DELETE")) {
+                send(exchange, objects.remove(path.substring(path.indexOf('/', 1) + 1)) == null ? 404 : 204,
+                        new byte[0]);
             } else {
                 read(exchange, objects.get(path.substring(path.indexOf('/', 1) + 1)));
             }
