@@ -55,13 +55,9 @@ public final class AzureFiles {
                 || !rest.matches()) {
             throw notAllowed("");
         }
-        if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
-            throw notAllowed("; in a name, ? is %3F and # is %23");
-        }
-        String names = ObjectName.unescaped(rest.group(2)).filter(text -> !text.contains("//")).orElseThrow(
-                () -> notAllowed("; a name is UTF-8 and has no empty names"));
+        String names = ObjectName.plain(uri, rest.group(2), "name", AzureFiles::notAllowed);
         AzureStore store = AzureStore.of(account, rest.group(1), options);
-        return new HttpFileSystem(store).path(URI.create("az://" + account + ObjectName.escaped(names)));
+        return new HttpFileSystem(store).path(URI.create("az://" + account + names));
     }
 
     /** The message has nothing of the URL, which may be a password. */

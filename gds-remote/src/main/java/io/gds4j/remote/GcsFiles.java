@@ -35,13 +35,8 @@ public final class GcsFiles {
         if (!"gs".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[a-z0-9._-]{3,222}")) {
             throw notAllowed("");
         }
-        if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
-            throw notAllowed("; in a name, ? is %3F and # is %23");
-        }
-        String names = ObjectName.unescaped(uri.getRawPath()).filter(text -> !text.contains("//")).orElseThrow(
-                () -> notAllowed("; a name is UTF-8 and has no empty names"));
-        return new HttpFileSystem(GcsStore.of(bucket, options))
-                .path(URI.create("gs://" + bucket + ObjectName.escaped(names)));
+        String names = ObjectName.plain(uri, uri.getRawPath(), "name", GcsFiles::notAllowed);
+        return new HttpFileSystem(GcsStore.of(bucket, options)).path(URI.create("gs://" + bucket + names));
     }
 
     /** The message has nothing of the URL, which may be a password. */

@@ -1,5 +1,6 @@
 package io.gds4j.remote;
 
+import io.gds4j.error.CuFileException;
 import java.io.ByteArrayOutputStream;
 import java.net.URI;
 import java.nio.ByteBuffer;
@@ -10,6 +11,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -78,6 +80,20 @@ final class ObjectName {
         } catch (CharacterCodingException e) {
             return Optional.empty();
         }
+    }
+
+    /**
+     * Returns the names of an object in a URL, in one spelling: every other is the same object.
+     *
+     * @param word what the store calls them
+     * @param refused makes the failure: a query, a fragment, a name that is empty or not UTF-8
+     */
+    static String plain(URI uri, String escaped, String word, Function<String, CuFileException> refused) {
+        if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
+            throw refused.apply("; in a " + word + ", ? is %3F and # is %23");
+        }
+        return escaped(unescaped(escaped).filter(text -> !text.contains("//")).orElseThrow(
+                () -> refused.apply("; a " + word + " is UTF-8 and has no empty names")));
     }
 
     /** Returns a name without escapes; with them if it would be another name without. */

@@ -52,17 +52,11 @@ public final class S3Files {
                     "S3Files.path",
                     "the bucket %s is one of S3 Express or Outposts, which are not supported".formatted(bucket));
         }
-        if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
-            throw notAllowed(uri, "; in a key, ? is %3F and # is %23");
-        }
-        Optional<String> key = ObjectName.unescaped(uri.getRawPath()).filter(text -> !text.contains("//"));
+        String key = ObjectName.plain(uri, uri.getRawPath(), "key", why -> notAllowed(uri, why));
         S3Names names = new S3Names(bucket, options);
         HttpConnections connections = HttpConnections.of(names.url("", Map.of()), options.http(),
                 S3Signer.of(options.region(), options.credentials()), options.credentials());
-        // Every spelling of a key is the same object.
-        URI plain = URI.create("s3://" + bucket + ObjectName.escaped(key.orElseThrow(
-                () -> notAllowed(uri, "; a key is UTF-8 and has no empty names"))));
-        return new HttpFileSystem(new S3Store(names, connections)).path(plain);
+        return new HttpFileSystem(new S3Store(names, connections)).path(URI.create("s3://" + bucket + key));
     }
 
     private static CuFileException notAllowed(URI uri, String why) {
@@ -121,11 +115,11 @@ public final class S3Files {
     }
 
     private static void upload(String function, Path target, boolean onlyNew, Sending sending) throws IOException {
-        HttpPath path = object(function, target);
+        UploadTarget object = object(function, target);
         try {
-            sending.of(new S3Upload(written(path), onlyNew));
+            sending.of(new S3Upload(object, onlyNew));
         } finally {
-            path.getFileSystem().forget(path);
+            forget(target);
         }
     }
 
@@ -136,8 +130,7 @@ public final class S3Files {
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
      */
     public static void delete(Path target) {
-        HttpPath path = object("S3Files.delete", target);
-        UploadTarget deleted = written(path);
+        UploadTarget deleted = object("S3Files.delete", target);
         try {
             deleted.requests().tidy(requests -> requests.delete(deleted.url(Map.of()), deleted.deleted()));
         } catch (CuFileException e) {
@@ -145,19 +138,19 @@ public final class S3Files {
                 throw e;
             }
         } finally {
-            path.getFileSystem().forget(path);
+            forget(target);
         }
     }
 
-    private static HttpPath object(String function, Path target) {
-        if (target instanceof HttpPath path && path.getNameCount() > 0
-                && path.getFileSystem().store().target(path.toAbsolutePath().toUri()).isPresent()) {
-            return path;
-        }
-        throw CuFileException.invalid(function, "not the path of an S3 object: " + target);
+    private static UploadTarget object(String function, Path target) {
+        return Optional.of(target)
+                .filter(path -> path instanceof HttpPath && path.getNameCount() > 0)
+                .flatMap(path -> ((HttpPath) path).getFileSystem().store().target(path.toAbsolutePath().toUri()))
+                .orElseThrow(() -> CuFileException.invalid(function, "not the path of an S3 object: " + target));
     }
 
-    private static UploadTarget written(HttpPath path) {
-        return path.getFileSystem().store().target(path.toAbsolutePath().toUri()).orElseThrow();
+    private static void forget(Path object) {
+        HttpPath path = (HttpPath) object;
+        path.getFileSystem().forget(path);
     }
 }
