@@ -29,6 +29,4 @@ module io.gds4j.tools {
             info.picocli;
     opens io.gds4j.tools.command to
             info.picocli;
-    opens io.gds4j.tools.option to
-            info.picocli;
 }

@@ -1,9 +1,8 @@
 package io.gds4j.tools;
 
 import io.gds4j.internal.text.InertText;
+import io.gds4j.tools.command.Converters;
 import io.gds4j.tools.command.Subcommands;
-import io.gds4j.tools.load.HeadStart;
-import io.gds4j.tools.option.Converters;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;

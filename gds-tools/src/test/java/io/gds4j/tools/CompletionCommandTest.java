@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.gds4j.tools.option.Converters;
+import io.gds4j.tools.command.Converters;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -2,9 +2,6 @@ package io.gds4j.tools.command;
 
 import io.gds4j.tools.check.CheckRun;
 import io.gds4j.tools.check.Requirement;
-import io.gds4j.tools.option.Candidates;
-import io.gds4j.tools.option.DirectStorageOption;
-import io.gds4j.tools.option.OutputOptions;
 import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -1,6 +1,5 @@
 package io.gds4j.tools.command;
 
-import io.gds4j.tools.option.OutputOptions;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;

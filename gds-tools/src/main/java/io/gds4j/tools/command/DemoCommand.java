@@ -1,8 +1,6 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.tools.demo.DemoRun;
-import io.gds4j.tools.option.Converters;
-import io.gds4j.tools.option.CountedOutputOptions;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.file.Path;

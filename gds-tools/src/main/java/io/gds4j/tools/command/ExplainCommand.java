@@ -3,8 +3,6 @@ package io.gds4j.tools.command;
 import io.gds4j.tools.explain.ExplainRun;
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadArguments.Action;
-import io.gds4j.tools.option.LoadOptions;
-import io.gds4j.tools.option.OutputOptions;
 import io.gds4j.tools.terminal.Terminal;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;

@@ -1,9 +1,6 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.tools.io.IoSizes;
-import io.gds4j.tools.option.BackendOption;
-import io.gds4j.tools.option.Converters;
-import io.gds4j.tools.option.CountedOutputOptions;
 import io.gds4j.tools.sample.PatternsArguments;
 import io.gds4j.tools.sample.PatternsRun;
 import io.gds4j.tools.terminal.CommandFailure;

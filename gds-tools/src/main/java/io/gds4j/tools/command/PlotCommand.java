@@ -1,6 +1,5 @@
 package io.gds4j.tools.command;
 
-import io.gds4j.tools.option.OutputOptions;
 import io.gds4j.tools.plot.PlotRun;
 import io.gds4j.tools.plot.PlottedFile;
 import io.gds4j.tools.terminal.Output;

@@ -1,8 +1,6 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.memory.MemoryKind;
-import io.gds4j.tools.option.Converters;
-import io.gds4j.tools.option.OutputOptions;
 import io.gds4j.tools.rdma.RdmaArguments;
 import io.gds4j.tools.rdma.RdmaArguments.Operation;
 import io.gds4j.tools.rdma.RdmaRun;

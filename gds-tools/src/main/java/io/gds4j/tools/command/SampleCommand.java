@@ -1,7 +1,5 @@
 package io.gds4j.tools.command;
 
-import io.gds4j.tools.option.BackendOption;
-import io.gds4j.tools.option.CountedOutputOptions;
 import io.gds4j.tools.sample.SampleRun;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;

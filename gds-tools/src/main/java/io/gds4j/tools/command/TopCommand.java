@@ -1,6 +1,5 @@
 package io.gds4j.tools.command;
 
-import io.gds4j.tools.option.OutputOptions;
 import io.gds4j.tools.stats.TopRun;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The files of a load. */
-public final class DataFiles extends CheckedFiles {
+final class DataFiles extends CheckedFiles {
     private final LoadOptions options;
     private final List<CheckpointFile> files;
 

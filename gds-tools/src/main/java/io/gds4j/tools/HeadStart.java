@@ -1,4 +1,4 @@
-package io.gds4j.tools.load;
+package io.gds4j.tools;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaDriver;
@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
  * What a load needs in any case, begun on threads of their own while the command line is read: the functions of libc and, unless the
  * command line says host memory, the CUDA driver and the contexts of its GPUs, which take longer than all that a small load does.
  */
-public final class HeadStart {
+final class HeadStart {
     /** A process that ends while the CUDA driver starts could crash; one whose driver hangs must end. */
     private static final long MAX_WAIT_MILLIS = 2000;
 
@@ -25,7 +25,7 @@ public final class HeadStart {
     }
 
     /** Begins what a command line will need. */
-    public static HeadStart of(String... args) {
+    static HeadStart of(String... args) {
         HeadStart start = new HeadStart();
         List<String> words = List.of(args);
         if (!words.isEmpty() && words.getFirst().equals("load")) {
@@ -67,7 +67,7 @@ public final class HeadStart {
     }
 
     /** Waits for all of it before the process ends. */
-    public void await() {
+    void await() {
         try {
             for (Thread thread : threads) {
                 thread.join(MAX_WAIT_MILLIS);

@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Schemas;
@@ -6,7 +6,7 @@ import io.gds4j.tools.terminal.Terminal;
 import picocli.CommandLine.Option;
 
 /** Options that every command has. */
-public class OutputOptions {
+class OutputOptions {
     @Option(names = "--json",
             description = "Print one JSON object on standard output, also on failure.")
     private boolean json;
@@ -27,7 +27,7 @@ public class OutputOptions {
     private boolean help;
 
     /** Returns the output of a command; its schema has the command's name. */
-    public Output of(Terminal terminal, String command) {
+    Output of(Terminal terminal, String command) {
         return new Output(terminal, Schemas.of(command), json, quiet, !noProgress);
     }
 }

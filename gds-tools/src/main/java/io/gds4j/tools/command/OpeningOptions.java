@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import io.gds4j.tools.load.Opening;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -8,7 +8,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The options of commands that open a checkpoint. */
-public final class OpeningOptions {
+final class OpeningOptions {
     @Mixin
     private final LinksOption links = new LinksOption();
 
@@ -17,7 +17,7 @@ public final class OpeningOptions {
                     + " model.fp16.safetensors. Default: the files without one.")
     private @Nullable String variant;
 
-    public Opening value() {
+    Opening value() {
         CommandFailure.usageIf(variant != null && (variant.isEmpty() || variant.contains("/")),
                 "--variant is a part of file names, such as fp16");
         return new Opening(links.value(), Optional.ofNullable(variant));

@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.remote.AzureFiles;
@@ -21,7 +21,7 @@ import java.util.Set;
 import picocli.CommandLine.TypeConversionException;
 
 /** The path or the URL of a checkpoint or of records. */
-public final class CheckpointPath {
+final class CheckpointPath {
     private static final Set<String> SCHEMES =
             Set.of("http", "https", "s3", "s3a", "s3n", "hf", "az", "abfs", "abfss", "gs");
     private static final long CACHE_BYTES = 100_000_000_000L;
@@ -34,7 +34,7 @@ public final class CheckpointPath {
      *
      * @param environment variables, among them those with credentials and of the cache
      */
-    public static Path of(String value, Map<String, String> environment) {
+    static Path of(String value, Map<String, String> environment) {
         String scheme = Converters.scheme(value);
         if (!SCHEMES.contains(scheme)) {
             try {

@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import io.gds4j.config.DirectStorage;
 import io.gds4j.dataset.Remainder;

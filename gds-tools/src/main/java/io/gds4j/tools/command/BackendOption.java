@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import java.util.List;
 import picocli.CommandLine.ITypeConverter;
@@ -6,7 +6,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
 /** The option {@code --backend} of commands that open a driver. */
-public final class BackendOption {
+final class BackendOption {
     private static final List<String> NAMES = List.of("auto", "compat", "libcufile");
 
     /** Converts the names that the option takes. */
@@ -26,7 +26,7 @@ public final class BackendOption {
             description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
     private String value = "auto";
 
-    public String value() {
+    String value() {
         return value;
     }
 

@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.tools.load.LoadArguments;
@@ -16,7 +16,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** The checkpoint, what is loaded of it, and where to: of the commands that load, and that tell of a load. */
-public final class LoadOptions {
+final class LoadOptions {
     @Parameters(
             paramLabel = "PATH",
             description = "A file of safetensors, GGUF, PyTorch (.pt, .bin) or NumPy (.npy, .npz), a list of extents"
@@ -64,7 +64,7 @@ public final class LoadOptions {
     private @Nullable Pattern tensor;
 
     /** Returns the arguments of a load. */
-    public LoadArguments arguments(Map<String, String> environment, boolean verify, boolean digest, Action action) {
+    LoadArguments arguments(Map<String, String> environment, boolean verify, boolean digest, Action action) {
         CommandFailure.usageIf(action == Action.MAP && !isPlain(),
                 "--map leaves the tensors on the host, in their files: it is not allowed with a target on a GPU, several"
                         + " targets, --parallel, --backend or --direct-storage");

@@ -1,17 +1,17 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import java.nio.file.FileVisitOption;
 import java.util.List;
 import picocli.CommandLine.Option;
 
 /** The option {@code --follow-links} of commands that read files of a folder which the user names. */
-public final class LinksOption {
+final class LinksOption {
     @Option(names = "--follow-links",
             description = "Follow links of the folder that lead out of it. The path itself may always be a link, and files of the"
                     + " Hugging Face cache are links to its blobs.")
     private boolean follow;
 
-    public List<FileVisitOption> value() {
+    List<FileVisitOption> value() {
         return follow ? List.of(FileVisitOption.FOLLOW_LINKS) : List.of();
     }
 }

@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.tools.io.CacheState;
@@ -17,7 +17,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The options of {@code gds io}: gdsio's single-letter options, and options of gds4j with two dashes. */
-public final class IoOptions {
+final class IoOptions {
     private static final int MAX_THREADS = 1024;
     private static final int MAX_BATCH = 256;
     private static final int MAX_FRAGMENTS = 4096;
@@ -167,7 +167,7 @@ public final class IoOptions {
     private boolean gdsioFormat;
 
     /** Notes about given options that have no effect. */
-    public List<String> notes() {
+    List<String> notes() {
         List<String> notes = new ArrayList<>();
         if (numaNode != null) {
             notes.add("-n has no effect: numactl --cpunodebind=%s binds the whole process".formatted(numaNode));
@@ -179,7 +179,7 @@ public final class IoOptions {
     }
 
     /** Arguments of the whole run. Options that apply to a run come from the first section of a job file. */
-    public IoArguments arguments(List<IoJob> jobs, boolean overwrite) {
+    IoArguments arguments(List<IoJob> jobs, boolean overwrite) {
         CommandFailure.usageIf(seconds != null && !(seconds > 0 && seconds <= 86_400),
                 "-T %s: allowed is more than 0, up to 86400 seconds", seconds);
         CommandFailure.usageIf(!(warmUp >= 0 && warmUp <= 3600), "--warm-up %s: allowed is 0 to 3600 seconds", warmUp);
@@ -198,7 +198,7 @@ public final class IoOptions {
     }
 
     /** Arguments of one job; refuses values and combinations that are not allowed. */
-    public IoJob job(String name) {
+    IoJob job(String name) {
         if (file == null == (directory == null)) {
             throw CommandFailure.usage(
                     file == null ? "no file given: use -f FILE, -D DIR or a job file"

@@ -1,4 +1,4 @@
-package io.gds4j.tools.option;
+package io.gds4j.tools.command;
 
 import io.gds4j.config.DirectStorage;
 import java.util.Optional;
@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** The option {@code --direct-storage} of commands that open a driver. */
-public final class DirectStorageOption {
+final class DirectStorageOption {
     @Option(names = "--direct-storage", paramLabel = "WHEN",
             completionCandidates = Candidates.Demands.class,
             description = "GPUDirect Storage: auto (where possible), require (status 4 if it cannot serve) or off (POSIX I/O)."
@@ -14,7 +14,7 @@ public final class DirectStorageOption {
     private @Nullable DirectStorage value;
 
     /** Returns the value; empty if the configuration decides. */
-    public Optional<DirectStorage> value() {
+    Optional<DirectStorage> value() {
         return Optional.ofNullable(value);
     }
 }
