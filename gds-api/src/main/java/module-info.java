@@ -49,7 +49,8 @@ module io.gds4j {
             io.gds4j.testkit;
     exports io.gds4j.internal.plain to
             io.gds4j.loader,
-            io.gds4j.testkit;
+            io.gds4j.testkit,
+            io.gds4j.tools;
     exports io.gds4j.internal.registration to
             io.gds4j.rdma;
     exports io.gds4j.internal.text to

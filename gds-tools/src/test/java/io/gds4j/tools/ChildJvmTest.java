@@ -52,9 +52,13 @@ class ChildJvmTest {
     }
 
     private GdsRun run(String... arguments) throws IOException, InterruptedException {
+        return run(gds(arguments));
+    }
+
+    private GdsRun run(ProcessBuilder gds) throws IOException, InterruptedException {
         Path out = folder.resolve("stdout");
         Path err = folder.resolve("stderr");
-        Process process = gds(arguments).redirectOutput(out.toFile()).redirectError(err.toFile()).start();
+        Process process = gds.redirectOutput(out.toFile()).redirectError(err.toFile()).start();
         assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         return new GdsRun(process.exitValue(), Files.readString(out), Files.readString(err));
     }
@@ -74,6 +78,32 @@ class ChildJvmTest {
         }
         assertThat(named).as("a non-ASCII name is preserved").isNotNull();
         assertThat(named.get("sha256").asText()).isEqualTo(TestCheckpoints.digests(file).get(TestCheckpoints.UNICODE));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"Mac OS X", "Windows 11"})
+    void listsMapsAndConvertsWithoutLibc(String system) throws IOException, InterruptedException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        Path made = folder.resolve("made");
+        for (String[] arguments : new String[][]{
+                {"load", file.toString(), "--list"},
+                {"load", file.toString(), "--map", "--verify"},
+                {"convert", file.toString(), made.toString(), "--checksums"}}) {
+            GdsRun run = run("-Dos.name=" + system, arguments);
+            assertThat(run.err()).isEmpty();
+            assertThat(run.status()).isZero();
+        }
+        assertThat(TestCheckpoints.digests(made.resolve("model.safetensors"))).isEqualTo(TestCheckpoints.digests(file));
+
+        GdsRun load = run("-Dos.name=" + system, new String[]{"load", file.toString()});
+        assertThat(load.status()).isEqualTo(4);
+        assertThat(load.err()).hasLineCount(1).contains("the driver needs Linux, this is " + system);
+    }
+
+    private GdsRun run(String option, String[] arguments) throws IOException, InterruptedException {
+        ProcessBuilder child = gds(arguments);
+        child.command().add(1, option);
+        return run(child);
     }
 
     @Test

@@ -108,7 +108,7 @@ public record ConvertRun(
         warnings.forEach(warning -> output.note(Text.oneLine(warning)));
         Growth.note(output, checkpoint, plan.bytes(), "storage");
         long planned = System.nanoTime();
-        try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
+        try (OpenedDriver opened = OpenedDriver.openForFiles(backend, output)) {
             SaveReport report = save(checkpoint, plan, opened.driver());
             Optional<ChecksumReport> verification = options.checksums()
                     ? Optional.of(verify(plan))

@@ -4,7 +4,10 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.SlabArray;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Undo;
+import io.gds4j.internal.plain.PlainBackend;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.tools.stats.RunStatistics;
@@ -22,6 +25,8 @@ import java.util.function.Consumer;
  */
 public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoCloseable {
     private static final double NANOS = 1e9;
+    /** Name that leaves the choice of a backend to gds4j. */
+    private static final String ANY = "auto";
 
     /**
      * Opens a driver with the configuration of these environment variables; collects statistics if the output has them.
@@ -32,6 +37,19 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
         });
     }
 
+    /** As {@link #open(String, Output)}; by java.nio on systems without glibc and where native access is denied, for files and host memory. */
+    public static OpenedDriver openForFiles(String backend, Output output) {
+        try {
+            return open(backend, output);
+        } catch (CuFileException e) {
+            if (e.error() != CuFileError.PLATFORM_NOT_SUPPORTED || !backend.equals(ANY)) {
+                throw e;
+            }
+            long start = System.nanoTime();
+            return started(CuFileDriver.open(new PlainBackend("java.nio")), start, output);
+        }
+    }
+
     /** Opens a driver with additional settings of the command. */
     public static OpenedDriver open(
             String backend,
@@ -40,7 +58,10 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
         long start = System.nanoTime();
         CuFileConfig.Builder builder = CuFileConfig.load(output.environment()).toBuilder();
         settings.accept(builder);
-        CuFileDriver driver = CuFileDriver.open(builder.build(), backend);
+        return started(CuFileDriver.open(builder.build(), backend), start, output);
+    }
+
+    private static OpenedDriver started(CuFileDriver driver, long start, Output output) {
         OpenedDriver opened = new OpenedDriver(driver, (System.nanoTime() - start) / NANOS);
         if (output.statistics()) {
             RunStatistics.start(driver);

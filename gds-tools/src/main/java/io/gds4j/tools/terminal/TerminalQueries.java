@@ -1,6 +1,8 @@
 package io.gds4j.tools.terminal;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
+import java.io.Console;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -24,7 +26,13 @@ final class TerminalQueries {
     }
 
     static boolean isTerminal(int fd) {
-        return FfmPosix.instance().isatty(fd);
+        try {
+            return FfmPosix.instance().isatty(fd);
+        } catch (CuFileException e) {
+            // without libc Java tells only of standard input and output together
+            Console console = System.console();
+            return console != null && console.isTerminal();
+        }
     }
 
     /** Size of the controlling terminal, from {@code stty}, because shells do not export COLUMNS and LINES. */
