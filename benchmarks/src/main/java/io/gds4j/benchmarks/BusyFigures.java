@@ -23,7 +23,7 @@ import java.util.Locale;
  * memory of the same kind, compares them, or copies the file. For {@code benchmarks/scripts/busy.sh}. Arguments: folder, bytes, turns.
  * Each line is {@code NAME seconds secondsOfFileChannel}.
  */
-public final class BusyFigures {
+final class BusyFigures {
     private static final int PIECE = 4 << 20;
 
     /** Work whose time is taken. */

@@ -23,7 +23,7 @@ import java.util.Map;
  * Saves tensors of a Llama's sizes; for {@code benchmarks/scripts/save.sh}. Arguments: gpu or host, bytes. Each line on standard
  * input is {@code FILE DIRECT CONSISTENCY CHECKSUMS WRITES}, each answer {@code seconds blockedSeconds syncSeconds}.
  */
-public final class SaveFigures {
+final class SaveFigures {
     private static final long ROWS = 14336;
     private static final long COLUMNS = 4096;
     private static final long MATRIX = ROWS * COLUMNS * 2;

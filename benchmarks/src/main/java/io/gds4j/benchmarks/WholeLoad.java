@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 
 /** The shortest program that loads a checkpoint into a GPU, for measurements of whole processes. Prints when each stage ended. */
-public final class WholeLoad {
+final class WholeLoad {
     private WholeLoad() {
     }
 

@@ -3,7 +3,6 @@ package io.gds4j.memory;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.internal.lifetime.FreeListeners;
 import io.gds4j.internal.lifetime.Lifetime;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;

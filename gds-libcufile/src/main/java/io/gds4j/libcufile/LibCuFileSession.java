@@ -17,7 +17,6 @@ import io.gds4j.libcufile.file.CallerDescriptor;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.file.OwnedDescriptor;
 import io.gds4j.libcufile.guard.DeviceStages;
-import io.gds4j.libcufile.guard.LibraryLimits;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
 import io.gds4j.libcufile.guard.SessionBuffers;
 import io.gds4j.libcufile.guard.Transfers;

@@ -1,4 +1,4 @@
-package io.gds4j.internal.lifetime;
+package io.gds4j.memory;
 
 import java.util.HashSet;
 import java.util.List;
@@ -6,20 +6,16 @@ import java.util.Set;
 import java.util.function.LongConsumer;
 
 /** The listeners of an allocation. Does not refer to the allocation, so that the cleaner can find a forgotten one. */
-public final class FreeListeners {
+final class FreeListeners {
     private final Set<LongConsumer> listeners = new HashSet<>();
 
-    /** An empty set. */
-    public FreeListeners() {
-    }
-
     /** Adds a listener; adding it twice has no effect. */
-    public synchronized void add(LongConsumer listener) {
+    synchronized void add(LongConsumer listener) {
         listeners.add(listener);
     }
 
     /** Calls every listener with the address of the allocation, and removes them. */
-    public void notifyAndClear(long base) {
+    void notifyAndClear(long base) {
         List<LongConsumer> all;
         synchronized (this) {
             all = List.copyOf(listeners);

@@ -1,4 +1,4 @@
-package io.gds4j.libcufile.guard;
+package io.gds4j.libcufile;
 
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.DriverProperties;
@@ -12,7 +12,7 @@ import io.gds4j.spi.DriverLimits;
  * The limits of the open driver. The library always reports default values in its properties, even after it was opened
  * with others. So this class reports the library's parameters and the limits set here.
  */
-public final class LibraryLimits {
+final class LibraryLimits {
     /** CU_FILE_STREAMS_SUPPORTED of the feature flags. */
     private static final int STREAMS = 1 << 2;
 
@@ -22,7 +22,7 @@ public final class LibraryLimits {
     private final DriverProperties atOpen;
     private final DriverLimits limits;
 
-    public LibraryLimits(OpenLibrary openLibrary) {
+    LibraryLimits(OpenLibrary openLibrary) {
         this.library = openLibrary.library();
         this.streams = openLibrary.settings().allowsStreams();
         this.atOpen = merged(openLibrary.properties());
@@ -36,19 +36,19 @@ public final class LibraryLimits {
      * Keeps the mode and reports it. It takes effect by the configuration, when the library is opened. The running
      * library is never told: transfers beside that call crashed with a division by zero.
      */
-    public void setPollMode(boolean wanted, long thresholdKb) {
+    void setPollMode(boolean wanted, long thresholdKb) {
         limits.setPollMode(wanted, thresholdKb);
     }
 
     /**
-     * Keeps the limit; {@link Transfers} cuts requests by it. The running library is never told: its threads would
+     * Keeps the limit; {@link io.gds4j.libcufile.guard.Transfers} cuts requests by it. The running library is never told: its threads would
      * divide by zero in a transfer, and the call follows dangling pointers.
      */
-    public void setMaxDirectIoSize(long kb) {
+    void setMaxDirectIoSize(long kb) {
         limits.setMaxDirectIoSize(kb);
     }
 
-    public void setMaxCacheSize(long kb) {
+    void setMaxCacheSize(long kb) {
         DriverLimits.checkMaxCacheSize(kb);
         synchronized (library) {
             library.driverSetMaxCacheSize(kb);
@@ -56,12 +56,12 @@ public final class LibraryLimits {
         }
     }
 
-    /** Keeps the limit; {@link SessionBuffers} counts by it. The running library is never told, for the same reason. */
-    public void setMaxPinnedMemSize(long kb) {
+    /** Keeps the limit; {@link io.gds4j.libcufile.guard.SessionBuffers} counts by it. The running library is never told, for the same reason. */
+    void setMaxPinnedMemSize(long kb) {
         limits.setMaxPinnedMemSize(kb);
     }
 
-    public DriverProperties properties() {
+    DriverProperties properties() {
         return limits.in(atOpen);
     }
 
