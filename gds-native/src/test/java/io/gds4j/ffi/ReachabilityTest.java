@@ -48,8 +48,10 @@ class ReachabilityTest {
         construct(bindings, "io.gds4j.ffi.verbs.FfmVerbs", SymbolLookup.class, EVERYTHING);
         call(bindings, "io.gds4j.ffi.torch.TorchLibrary", "link", "torch", EVERYTHING);
         // Any function of an int will do: the library refuses to attach if its result is not 0.
-        call(bindings, "io.gds4j.ffi.nvtx.NvtxInjection", "initialize", "abs",
-                Linker.nativeLinker().defaultLookup().find("abs").orElseThrow());
+        MemorySegment abs = Linker.nativeLinker().defaultLookup().find("abs").orElseThrow();
+        call(bindings, "io.gds4j.ffi.nvtx.NvtxInjection", "initialize", "abs", abs);
+        SymbolLookup anything = name -> Optional.of(abs);
+        call(bindings, "io.gds4j.ffi.cuda.CudaDriver", "begin", anything);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment functions = arena.allocate(ValueLayout.JAVA_LONG, NVTX_SLOTS);
             functions.fill((byte) 1);
