@@ -136,6 +136,7 @@ class SaveCrashTest {
      * more.
      */
     @Test
+    @Timeout(900) // a busy machine takes seconds for each of many processes
     void killedProcessLeavesTheOldOrTheNewCheckpoint() throws Exception {
         int step = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 1 : 5;
         Path folder = newFolder();
