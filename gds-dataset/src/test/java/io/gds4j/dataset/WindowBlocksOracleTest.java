@@ -82,7 +82,7 @@ class WindowBlocksOracleTest {
         int most = random.nextInt(4) == 0 ? 20 : MAX_LENGTH;
         int record = 0;
         for (int f = 0; f < files; f++) {
-            byte[] bytes = new byte[records * (MAX_LENGTH + 100) + 100_000];
+            byte[] bytes = new byte[MAX_LENGTH];
             int at = random.nextInt(3) * 50;
             int end = f == files - 1 ? records : record + random.nextInt(records - record + 1);
             for (; record < end; record++) {
@@ -90,6 +90,7 @@ class WindowBlocksOracleTest {
                 places.file[record] = f;
                 places.offset[record] = at;
                 places.size[record] = size;
+                bytes = at + size <= bytes.length ? bytes : Arrays.copyOf(bytes, 2 * (at + size));
                 System.arraycopy(content(record, size), 0, bytes, at, size);
                 at += size + (random.nextInt(4) == 0 ? random.nextInt(80) : 0)
                         + (random.nextInt(90) == 0 ? (16 << 10) + random.nextInt(2) : 0);
