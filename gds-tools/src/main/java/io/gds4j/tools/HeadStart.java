@@ -5,6 +5,7 @@ import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.posix.FfmPosix;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
@@ -18,6 +19,7 @@ final class HeadStart {
     private static final Pattern GPU = Pattern.compile("gpu:([^,]*)");
     private static final Pattern ORDINAL = Pattern.compile("\\d{1,4}");
     private static final int DEFAULT_GPU = 0;
+    private static final Set<String> WITHOUT_GPU = Set.of("--list", "--map", "--help", "-h");
 
     private final List<Thread> threads = new ArrayList<>();
 
@@ -29,8 +31,7 @@ final class HeadStart {
         HeadStart start = new HeadStart();
         List<String> words = List.of(args);
         if (!words.isEmpty() && words.getFirst().equals("load")) {
-            boolean host = words.contains("--list") || words.contains("--map")
-                    || words.stream().anyMatch(word -> word.endsWith("host"));
+            boolean host = words.stream().anyMatch(word -> WITHOUT_GPU.contains(word) || word.endsWith("host"));
             if (!host) {
                 start.begin(CudaDriver::detect);
                 gpus(words).forEach(gpu -> start.begin(() -> context(gpu)));
