@@ -70,9 +70,7 @@ final class BusyFigures {
         turn("load", () -> Checkpoint.open(file).plan().to(MemoryKind.HOST).load(driver).close(), () -> {
             try (FileChannel channel = FileChannel.open(file);
                     MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, channel.size())) {
-                for (long at = 0; at < channel.size(); at += PIECE) {
-                    read(channel, at, slice(memory.range().segment().orElseThrow(), at).asByteBuffer());
-                }
+                readAll(channel, memory.range().segment().orElseThrow());
             }
         });
     }
@@ -82,9 +80,7 @@ final class BusyFigures {
                 FileChannel channel = FileChannel.open(file);
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, channel.size())) {
             MemorySegment all = memory.range().segment().orElseThrow();
-            for (long at = 0; at < channel.size(); at += PIECE) {
-                read(channel, at, slice(all, at).asByteBuffer());
-            }
+            readAll(channel, all);
             turn("verify", () -> check(CheckpointVerifier.verify(tensors).verified()), () -> {
                 for (long at = 0; at < channel.size(); at += PIECE) {
                     MemorySegment part = slice(all, at);
@@ -115,6 +111,12 @@ final class BusyFigures {
                 });
         Files.delete(ours.resolve("model.safetensors"));
         Files.delete(theirs);
+    }
+
+    private static void readAll(FileChannel channel, MemorySegment memory) throws IOException {
+        for (long at = 0; at < memory.byteSize(); at += PIECE) {
+            read(channel, at, slice(memory, at).asByteBuffer());
+        }
     }
 
     private static MemorySegment slice(MemorySegment memory, long at) {

@@ -16,8 +16,7 @@ final class HeadStart {
     /** A process that ends while the CUDA driver starts could crash; one whose driver hangs must end. */
     private static final long MAX_WAIT_MILLIS = 2000;
 
-    private static final Pattern GPU = Pattern.compile("gpu:([^,]*)");
-    private static final Pattern ORDINAL = Pattern.compile("\\d{1,4}");
+    private static final Pattern GPU = Pattern.compile("gpu:(\\d{1,4})(?:,|$)");
     private static final int DEFAULT_GPU = 0;
     private static final Set<String> WITHOUT_GPU = Set.of("--list", "--map", "--help", "-h");
 
@@ -43,14 +42,12 @@ final class HeadStart {
 
     /** Returns the GPUs that a command line names by number, or the one that it means if it names none. */
     private static List<Integer> gpus(List<String> words) {
-        List<String> named = words.stream()
+        List<Integer> numbered = words.stream()
                 .flatMap(word -> GPU.matcher(word).results())
-                .map(found -> found.group(1))
+                .map(found -> Integer.valueOf(found.group(1)))
                 .distinct()
                 .toList();
-        return named.isEmpty()
-                ? List.of(DEFAULT_GPU)
-                : named.stream().filter(name -> ORDINAL.matcher(name).matches()).map(Integer::valueOf).toList();
+        return words.stream().noneMatch(word -> word.contains("gpu:")) ? List.of(DEFAULT_GPU) : numbered;
     }
 
     private static void context(int gpu) {

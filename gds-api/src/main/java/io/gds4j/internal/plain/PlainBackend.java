@@ -49,6 +49,11 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
     private boolean poll;
     private long pollKb = POLL_STEP_KB;
 
+    /** Creates the backend of programs without native access, whose driver is closed. */
+    public PlainBackend() {
+        this("java.nio");
+    }
+
     /**
      * Creates a backend whose driver is closed.
      *

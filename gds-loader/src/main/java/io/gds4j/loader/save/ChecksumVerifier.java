@@ -83,7 +83,7 @@ public final class ChecksumVerifier {
         CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.FORCE_ODIRECT_MODE, true).build();
         boolean isPlain = FileCalls.ofProcess() != FileCalls.SYSTEM;
         try (CuFileDriver driver =
-                isPlain ? CuFileDriver.open(new PlainBackend("java.nio")) : CuFileDriver.open(config)) {
+                isPlain ? CuFileDriver.open(new PlainBackend()) : CuFileDriver.open(config)) {
             return verify(driver, path);
         }
     }

@@ -533,7 +533,7 @@ public final class SavePlan {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public SaveReport save() {
-        try (CuFileDriver driver = CuFileDriver.open(new PlainBackend("java.nio"))) {
+        try (CuFileDriver driver = CuFileDriver.open(new PlainBackend())) {
             return save(driver);
         }
     }

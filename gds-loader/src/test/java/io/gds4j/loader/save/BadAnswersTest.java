@@ -98,7 +98,7 @@ class BadAnswersTest {
         }
     }
 
-    /** Somebody lays a link after the old index was removed, before the new one is made. */
+    /** Another process lays a link: the save has removed the old index and makes the new one. */
     @Test
     void linkAtTheNameOfAnIndexIsNotWrittenThrough(@TempDir Path elsewhere) throws IOException {
         Path victim = Files.writeString(elsewhere.resolve("victim"), "theirs");

@@ -46,7 +46,7 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
                 throw e;
             }
             long start = System.nanoTime();
-            return started(CuFileDriver.open(new PlainBackend("java.nio")), start, output);
+            return started(CuFileDriver.open(new PlainBackend()), start, output);
         }
     }
 
