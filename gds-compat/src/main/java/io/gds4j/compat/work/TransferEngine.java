@@ -107,11 +107,20 @@ public final class TransferEngine {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits
      */
     public RequestContext borrow(MemoryRange memory, String function) {
-        if (calls != null && takesTurns(memory)) {
-            calls.enter(function);
+        CallThreads turns = takesTurns(memory) ? calls : null;
+        if (turns != null) {
+            turns.enter(function);
         }
-        RequestContext idle = contexts.take();
-        return idle == null ? context(true) : idle;
+        RequestContext lent = null;
+        try {
+            RequestContext idle = contexts.take();
+            lent = idle == null ? context(true) : idle;
+            return lent;
+        } finally {
+            if (turns != null && lent == null) {
+                turns.leave();
+            }
+        }
     }
 
     private RequestContext context(boolean heedsInterrupts) {
