@@ -150,7 +150,7 @@ final class HttpConnections {
             }
             attempts.restartClock();
         }
-        Client client = shared.pool.take();
+        Client client = take();
         @Nullable CompletableFuture<HttpResponse<T>> answer = null;
         try {
             answer = client.send(request, place, info -> {
@@ -207,10 +207,25 @@ final class HttpConnections {
                 forget(part);
             }
         }
-        if (mayBegin) {
-            shared.count.begins();
+        if (!mayBegin) {
+            return Optional.empty();
         }
-        return mayBegin ? Optional.of(shared.pool.take()) : Optional.empty();
+        Client client = take();
+        shared.count.begins();
+        return Optional.of(client);
+    }
+
+    /** Takes a client for a connection that is free, and stays so if no client can be made. */
+    private Client take() {
+        Client client = null;
+        try {
+            client = shared.pool.take();
+            return client;
+        } finally {
+            if (client == null) {
+                free();
+            }
+        }
     }
 
     /**
@@ -239,9 +254,12 @@ final class HttpConnections {
     }
 
     private void release(Client client) {
-        shared.pool.give(client);
-        if (shared.excess.getAndUpdate(left -> Math.max(0, left - 1)) == 0) {
-            free();
+        try {
+            shared.pool.give(client);
+        } finally {
+            if (shared.excess.getAndUpdate(left -> Math.max(0, left - 1)) == 0) {
+                free();
+            }
         }
     }
 

@@ -1,11 +1,14 @@
 package io.gds4j.remote;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.source.Cancellation;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.foreign.MemorySegment;
 import java.lang.ref.WeakReference;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -15,7 +18,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
@@ -88,6 +93,49 @@ class HttpSourcePoolTest {
             }
         }
         assertThat(HttpSource.open(uri, options).size()).isEqualTo(BYTES.length);
+    }
+
+    /** A connection that found no memory for its client stayed in use, and what waited for it hung. */
+    @Test
+    void connectionWhoseClientCannotBeMadeStaysFree() {
+        URI uri = server.put("/long", RangeServer.random(100_000));
+        HttpOptions options = HttpOptions.DEFAULTS.withRequests(1 << 20, 1).withHeader("Key", "no memory");
+        HttpConnections connections = new HttpConnections(options, Signer.NONE, System::nanoTime);
+        assertThatThrownBy(() -> withoutMemory(() -> HttpSource.open(uri, connections)))
+                .isInstanceOf(OutOfMemoryError.class);
+        S3Requests impatient = new S3Requests(connections, options, 0, Duration.ZERO);
+        assertThat(impatient.send("GET", uri, new byte[0], Map.of("Range", "bytes=0-9")).statusCode()).isEqualTo(206);
+        HttpSource source = HttpSource.open(uri, connections);
+        ClientPool.of(options, Signer.NONE).take();
+        byte[] all = new byte[100_000];
+        assertThatThrownBy(() -> withoutMemory(
+                () -> source.read(0, MemorySegment.ofArray(all), Cancellation.NEVER)))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(impatient.send("GET", uri, new byte[0], Map.of("Range", "bytes=0-9")).statusCode()).isEqualTo(206);
+    }
+
+    /** Runs a call that finds no memory as soon as it wants a new client, which asks for this property. */
+    private static void withoutMemory(Callable<?> call) throws Exception {
+        Properties before = System.getProperties();
+        Thread caller = Thread.currentThread();
+        Properties failing = new Properties() {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public String getProperty(String key) {
+                if (key.equals("gds4j.http") && Thread.currentThread() == caller) {
+                    throw new OutOfMemoryError("of the test");
+                }
+                return super.getProperty(key);
+            }
+        };
+        failing.putAll(before);
+        System.setProperties(failing);
+        try {
+            call.call();
+        } finally {
+            System.setProperties(before);
+        }
     }
 
     /** Maps kept them, and with them all that a program in a container of programs had loaded. */
