@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -17,11 +18,14 @@ import java.util.regex.Pattern;
 
 /**
  * A resumable upload. Its parts go out one after the other, and the last one makes the object. The server drops what it has already of a part that
- * comes again, and the session of an upload that never ends after a week: there is nothing to abort. Used by one thread.
+ * comes again. It keeps the session of an upload that failed for a week if it cannot be cancelled. Used by one thread.
  */
 final class GcsSession implements Parts {
     /** What the server has: all bytes up to this one. */
     private static final Pattern RANGE = Pattern.compile("bytes=0-(\\d{1,18})");
+
+    /** Longest time to cancel: the caller waits for the failure. */
+    private static final Duration CANCEL = Duration.ofSeconds(2);
 
     private final GcsTarget target;
     private final URI url;
@@ -160,8 +164,14 @@ final class GcsSession implements Parts {
                 : range.isEmpty() ? 0 : has.matches() ? Long.parseLong(has.group(1)) + 1 : -1;
     }
 
+    /** Cancels the session. The answer tells nothing: Google's is 499, and 404 once the object is there, which stays. */
     @Override
     public RuntimeException abort(Throwable failure) throws IOException {
+        try {
+            target.requests().within(CANCEL).tidy(asking -> asking.send("DELETE", url, new byte[0]));
+        } catch (CuFileException e) {
+            // cancelled, gone, or forgotten by the server after a week
+        }
         return Parts.thrown(failure);
     }
 }

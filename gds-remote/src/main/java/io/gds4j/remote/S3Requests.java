@@ -67,17 +67,12 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     void tidy(Consumer<S3Requests> work) {
         boolean interrupted = Thread.interrupted();
         try {
-            work.accept(interrupted ? hurried() : this);
+            work.accept(interrupted ? within(FAREWELL) : this);
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }
         }
-    }
-
-    private S3Requests hurried() {
-        S3Requests once = once(FAREWELL);
-        return new S3Requests(connections, once.options, FAREWELL.toNanos(), Duration.ZERO);
     }
 
     /** Returns requests that are attempted once, and not for long. */
@@ -89,6 +84,11 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
 
     S3Requests once() {
         return once(SHORT);
+    }
+
+    /** Returns requests that are attempted once, and wait no longer for a connection either. */
+    S3Requests within(Duration atMost) {
+        return new S3Requests(connections, once(atMost).options, atMost.toNanos(), Duration.ZERO);
     }
 
     HttpResponse<byte[]> send(String method, URI uri, byte[] body) {

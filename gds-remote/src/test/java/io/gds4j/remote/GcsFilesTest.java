@@ -11,6 +11,8 @@ import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.nio.file.Files;
@@ -88,6 +90,25 @@ class GcsFilesTest {
                 .isInstanceOf(CuFileInterruptedException.class);
         assertThat(Thread.interrupted()).isTrue();
         assertThat(server.objects).isEmpty();
+    }
+
+    /** The server would keep the session and its bytes for a week. Its failure to cancel is not that of the upload. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void failedUploadIsCancelled(boolean answers) throws IOException {
+        server.tokens.add("hush");
+        server.answersCancellation = answers;
+        server.objects.put("x", new GcsServer.Stored(BYTES, "foreign"));
+        CuFileException e = catchThrowableOfType(CuFileException.class,
+                () -> S3Files.uploadNew(file(BYTES), path("x", options().withTokens(() -> "hush"))));
+        assertThat(e.errno()).hasValue(Errno.EEXIST);
+        assertThat(server.cancelled).containsExactly("0");
+        StringWriter trace = new StringWriter();
+        e.printStackTrace(new PrintWriter(trace));
+        assertThat(trace.toString()).doesNotContain("upload_id", "hush", "DELETE");
+        S3Files.upload(file(new byte[7]), path("x", options().withTokens(() -> "hush")));
+        assertThat(server.objects.get("x").bytes()).isEqualTo(new byte[7]);
+        assertThat(server.cancelled).as("no upload that succeeded").hasSize(1);
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.gds4j.remote;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
@@ -67,9 +69,14 @@ final class GcsServer implements AutoCloseable {
     volatile Supplier<Fault> faults;
     final AtomicInteger requests = new AtomicInteger();
 
+    /** The sessions that were cancelled, and whether the server answers: Google's status is 499. */
+    final Set<String> cancelled = ConcurrentHashMap.newKeySet();
+    volatile boolean answersCancellation = true;
+
     private final Map<String, Session> sessions = new ConcurrentHashMap<>();
     private final Random random;
     private final HttpServer server;
+    private final CountDownLatch closing = new CountDownLatch(1);
 
     /** @param random how much of a part the server keeps before it says so or fails */
     GcsServer(Random random) throws IOException {
@@ -107,6 +114,8 @@ final class GcsServer implements AutoCloseable {
                 begin(exchange, query, new String(body, StandardCharsets.UTF_8));
             } else if (exchange.getRequestMethod().equals("PUT")) {
                 part(exchange, query, body);
+            } else if (exchange.getRequestMethod().equals("DELETE") && query.contains("upload_id=")) {
+                cancel(exchange, query);
             } else if (exchange.getRequestMethod().equals("DELETE")) {
                 send(exchange, objects.remove(path.substring(path.indexOf('/', 1) + 1)) == null ? 404 : 204,
                         new byte[0]);
@@ -125,8 +134,21 @@ final class GcsServer implements AutoCloseable {
         send(exchange, 200, new byte[0]);
     }
 
+    private static String id(String query) {
+        return query.replaceFirst(".*upload_id=([^&]*).*", "$1");
+    }
+
+    private void cancel(HttpExchange exchange, String query) throws IOException {
+        cancelled.add(id(query));
+        if (answersCancellation) {
+            send(exchange, sessions.put(id(query), GONE) == GONE ? 404 : 499, new byte[0]);
+        } else {
+            Uninterruptibly.await(closing::await);
+        }
+    }
+
     private void part(HttpExchange exchange, String query, byte[] body) throws IOException {
-        String id = query.replaceFirst(".*upload_id=([^&]*).*", "$1");
+        String id = id(query);
         Session session = sessions.get(id);
         Matcher range = RANGE.matcher(String.valueOf(exchange.getRequestHeaders().getFirst("Content-Range")));
         requests.incrementAndGet();
@@ -207,6 +229,7 @@ final class GcsServer implements AutoCloseable {
 
     @Override
     public void close() {
+        closing.countDown();
         server.stop(0);
     }
 }
