@@ -1,5 +1,7 @@
 package io.gds4j.ffi;
 
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.lang.foreign.FunctionDescriptor;
@@ -30,6 +32,16 @@ public final class Linkage {
         /** As {@link Linker#downcallHandle(MemorySegment, FunctionDescriptor, Linker.Option...)}. */
         MethodHandle link(MemorySegment address, FunctionDescriptor type, Linker.Option... options);
     }
+
+    /**
+     * The type of any function whose parameters are up to six integers or pointers. A new JVM needs 5 to 20 ms for each type that it
+     * meets first, which is longer than the calls of a short process. On Linux, x86-64 and AArch64 pass integers and pointers in
+     * registers of 64 bits, also the variable ones of {@code open} or {@code syscall}: a function ignores registers behind its parameters,
+     * and the upper half of one that holds an int. So an int is passed as a long, a pointer as its address, and 0 for what is left. The
+     * result of a function that returns an int is the lower half. The caller keeps the memory of its pointers open.
+     */
+    public static final FunctionDescriptor WORDS =
+            FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
 
     private static final MethodHandle REFUSE = refuse();
 

@@ -1,13 +1,6 @@
 package io.gds4j.ffi.cuda;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-
 import io.gds4j.ffi.DynamicLoader;
-import io.gds4j.ffi.Linkage;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.SymbolLookup;
-import java.lang.invoke.MethodHandle;
 import java.util.List;
 
 /**
@@ -48,32 +41,8 @@ public final class CudaDriver {
             case DynamicLoader.NotLoaded not -> new CudaAvailability.Unavailable(
                     "no CUDA driver: " + not.reason(),
                     "install the NVIDIA driver; in a container start it with --gpus all");
-            case DynamicLoader.Loaded loaded -> {
-                linkBeside();
-                begin(loaded.symbols());
-                yield initialise(FfmCuda.ofNative(loaded.symbols()));
-            }
+            case DynamicLoader.Loaded loaded -> initialise(FfmCuda.ofNative(loaded.symbols()));
         };
-    }
-
-    private static void linkBeside() {
-        try {
-            Thread.ofPlatform().daemon().name("gds4j-cuda-link").start(CudaCalls::link);
-        } catch (OutOfMemoryError e) {
-            // the system has no thread left: this one links them
-        }
-    }
-
-    /** Calls cuInit by a handle of its own: in a new JVM, linking the other functions takes as long, on another thread meanwhile. */
-    private static void begin(SymbolLookup library) {
-        library.find(CudaFunction.INIT.symbol()).ifPresent(entry -> {
-            MethodHandle init = Linker.nativeLinker().downcallHandle(entry, FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-            try {
-                int again = (int) init.invokeExact(0); // the call of initialise has the same result
-            } catch (Throwable t) {
-                throw Linkage.rethrow(t);
-            }
-        });
     }
 
     private static CudaAvailability initialise(FfmCuda cuda) {

@@ -70,25 +70,25 @@ final class FfmCuda implements Cuda {
     @Override
     public int driverGetVersion(int[] version) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.DRIVER_GET_VERSION, out), out, version);
+        return answer(calls.call(CudaFunction.DRIVER_GET_VERSION, out.address()), out, version);
     }
 
     @Override
     public int deviceGetCount(int[] count) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.DEVICE_GET_COUNT, out), out, count);
+        return answer(calls.call(CudaFunction.DEVICE_GET_COUNT, out.address()), out, count);
     }
 
     @Override
     public int deviceGet(int[] device, int ordinal) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.DEVICE_GET, out, ordinal), out, device);
+        return answer(calls.call(CudaFunction.DEVICE_GET, out.address(), ordinal), out, device);
     }
 
     @Override
     public int deviceGetName(String[] name, int device) {
         MemorySegment out = CallState.current().scratch();
-        int result = calls.call(CudaFunction.DEVICE_GET_NAME, out, (int) TEXT_BYTES, device);
+        int result = calls.call(CudaFunction.DEVICE_GET_NAME, out.address(), (int) TEXT_BYTES, device);
         return answer(result, out, name);
     }
 
@@ -98,7 +98,7 @@ final class FfmCuda implements Cuda {
             return ERROR_NOT_FOUND;
         }
         MemorySegment out = CallState.current().scratch();
-        int result = calls.call(CudaFunction.DEVICE_GET_UUID, out, device);
+        int result = calls.call(CudaFunction.DEVICE_GET_UUID, out.address(), device);
         if (result == SUCCESS) {
             MemorySegment.copy(out, JAVA_BYTE, 0, uuid, 0, 16);
         }
@@ -108,32 +108,32 @@ final class FfmCuda implements Cuda {
     @Override
     public int deviceTotalMem(long[] bytes, int device) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.DEVICE_TOTAL_MEM, out, device), out, bytes);
+        return answer(calls.call(CudaFunction.DEVICE_TOTAL_MEM, out.address(), device), out, bytes);
     }
 
     @Override
     public int deviceGetAttribute(int[] value, int attribute, int device) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.DEVICE_GET_ATTRIBUTE, out, attribute, device), out, value);
+        return answer(calls.call(CudaFunction.DEVICE_GET_ATTRIBUTE, out.address(), attribute, device), out, value);
     }
 
     @Override
     public int deviceCanAccessPeer(int[] answer, int device, int peer) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.DEVICE_CAN_ACCESS_PEER, out, device, peer), out, answer);
+        return answer(calls.call(CudaFunction.DEVICE_CAN_ACCESS_PEER, out.address(), device, peer), out, answer);
     }
 
     @Override
     public int deviceGetPciBusId(String[] id, int device) {
         MemorySegment out = CallState.current().scratch();
-        int result = calls.call(CudaFunction.DEVICE_GET_PCI_BUS_ID, out, (int) TEXT_BYTES, device);
+        int result = calls.call(CudaFunction.DEVICE_GET_PCI_BUS_ID, out.address(), (int) TEXT_BYTES, device);
         return answer(result, out, id);
     }
 
     @Override
     public int devicePrimaryCtxRetain(long[] context, int device) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.DEVICE_PRIMARY_CTX_RETAIN, out, device), out, context);
+        return answer(calls.call(CudaFunction.DEVICE_PRIMARY_CTX_RETAIN, out.address(), device), out, context);
     }
 
     @Override
@@ -149,19 +149,20 @@ final class FfmCuda implements Cuda {
     @Override
     public int ctxPopCurrent(long[] context) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.CTX_POP_CURRENT, out), out, context);
+        return answer(calls.call(CudaFunction.CTX_POP_CURRENT, out.address()), out, context);
     }
 
     @Override
     public int ctxGetCurrent(long[] context) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.CTX_GET_CURRENT, out), out, context);
+        return answer(calls.call(CudaFunction.CTX_GET_CURRENT, out.address()), out, context);
     }
 
     @Override
     public boolean ctxIsCurrent(long context) {
         MemorySegment out = CallState.current().scratch();
-        int result = isNative ? CudaCalls.look(getCurrent, out) : calls.call(CudaFunction.CTX_GET_CURRENT, out);
+        int result =
+                isNative ? CudaCalls.look(getCurrent, out) : calls.call(CudaFunction.CTX_GET_CURRENT, out.address());
         return result == SUCCESS && out.get(JAVA_LONG, 0) == context;
     }
 
@@ -176,7 +177,7 @@ final class FfmCuda implements Cuda {
             return ERROR_NOT_FOUND;
         }
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.CTX_GET_ID, context, out), out, id);
+        return answer(calls.call(CudaFunction.CTX_GET_ID, context, out.address()), out, id);
     }
 
     @Override
@@ -187,14 +188,14 @@ final class FfmCuda implements Cuda {
     @Override
     public int memGetInfo(long[] freeAndTotal) {
         MemorySegment out = CallState.current().scratch();
-        int result = calls.call(CudaFunction.MEM_GET_INFO, out, out.asSlice(SECOND));
+        int result = calls.call(CudaFunction.MEM_GET_INFO, out.address(), out.address() + SECOND);
         return answerTwo(result, out, freeAndTotal);
     }
 
     @Override
     public int memAlloc(long[] pointer, long bytes) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.MEM_ALLOC, out, bytes), out, pointer);
+        return answer(calls.call(CudaFunction.MEM_ALLOC, out.address(), bytes), out, pointer);
     }
 
     @Override
@@ -205,7 +206,7 @@ final class FfmCuda implements Cuda {
     @Override
     public int memAllocManaged(long[] pointer, long bytes, int flags) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.MEM_ALLOC_MANAGED, out, bytes, flags), out, pointer);
+        return answer(calls.call(CudaFunction.MEM_ALLOC_MANAGED, out.address(), bytes, flags), out, pointer);
     }
 
     @Override
@@ -214,7 +215,7 @@ final class FfmCuda implements Cuda {
             return ERROR_NOT_FOUND;
         }
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.MEM_ALLOC_ASYNC, out, bytes, stream), out, pointer);
+        return answer(calls.call(CudaFunction.MEM_ALLOC_ASYNC, out.address(), bytes, stream), out, pointer);
     }
 
     @Override
@@ -228,7 +229,7 @@ final class FfmCuda implements Cuda {
     @Override
     public int memHostAlloc(long[] pointer, long bytes, int flags) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.MEM_HOST_ALLOC, out, bytes, flags), out, pointer);
+        return answer(calls.call(CudaFunction.MEM_HOST_ALLOC, out.address(), bytes, flags), out, pointer);
     }
 
     @Override
@@ -249,7 +250,7 @@ final class FfmCuda implements Cuda {
     @Override
     public int memGetAddressRange(long[] baseAndSize, long pointer) {
         MemorySegment out = CallState.current().scratch();
-        int result = calls.call(CudaFunction.MEM_GET_ADDRESS_RANGE, out, out.asSlice(SECOND), pointer);
+        int result = calls.call(CudaFunction.MEM_GET_ADDRESS_RANGE, out.address(), out.address() + SECOND, pointer);
         return answerTwo(result, out, baseAndSize);
     }
 
@@ -257,7 +258,7 @@ final class FfmCuda implements Cuda {
     public int pointerGetAttribute(long[] value, int attribute, long pointer) {
         MemorySegment out = CallState.current().scratch();
         out.set(JAVA_LONG, 0, 0); // the driver writes 4 bytes or 8
-        return answer(calls.call(CudaFunction.POINTER_GET_ATTRIBUTE, out, attribute, pointer), out, value);
+        return answer(calls.call(CudaFunction.POINTER_GET_ATTRIBUTE, out.address(), attribute, pointer), out, value);
     }
 
     @Override
@@ -271,7 +272,8 @@ final class FfmCuda implements Cuda {
             places.setAtIndex(JAVA_LONG, i, found.address() + i * JAVA_LONG.byteSize());
             found.setAtIndex(JAVA_LONG, i, 0); // the driver writes 4 bytes or 8
         }
-        int result = calls.call(CudaFunction.POINTER_GET_ATTRIBUTES, attributes.length, numbers, places, pointer);
+        int result = calls.call(CudaFunction.POINTER_GET_ATTRIBUTES, attributes.length, numbers.address(),
+                places.address(), pointer);
         for (int i = 0; i < attributes.length && result == SUCCESS; i++) {
             values[i] = found.getAtIndex(JAVA_LONG, i);
         }
@@ -282,7 +284,7 @@ final class FfmCuda implements Cuda {
     public int pointerSetAttribute(int value, int attribute, long pointer) {
         MemorySegment in = CallState.current().scratch();
         in.set(JAVA_INT, 0, value);
-        return calls.call(CudaFunction.POINTER_SET_ATTRIBUTE, in, attribute, pointer);
+        return calls.call(CudaFunction.POINTER_SET_ATTRIBUTE, in.address(), attribute, pointer);
     }
 
     @Override
@@ -300,7 +302,7 @@ final class FfmCuda implements Cuda {
         }
         MemorySegment out = CallState.current().scratch();
         int result = calls.call(
-                CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, out, pointer, bytes, RANGE_HANDLE_DMA_BUF, 0L);
+                CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, out.address(), pointer, bytes, RANGE_HANDLE_DMA_BUF, 0L);
         return answer(result, out, fd);
     }
 
@@ -324,7 +326,7 @@ final class FfmCuda implements Cuda {
             long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream) {
         MemorySegment copy = CallState.current().scratch();
         Memcpy2D.writeRowsToDevice(copy, device, devicePitch, host, hostPitch, width, rows);
-        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
+        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy.address(), stream);
     }
 
     @Override
@@ -332,7 +334,7 @@ final class FfmCuda implements Cuda {
             long host, long hostPitch, long device, long devicePitch, long width, long rows, long stream) {
         MemorySegment copy = CallState.current().scratch();
         Memcpy2D.writeRowsToHost(copy, host, hostPitch, device, devicePitch, width, rows);
-        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
+        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy.address(), stream);
     }
 
     @Override
@@ -340,7 +342,7 @@ final class FfmCuda implements Cuda {
             long to, long toPitch, long from, long fromPitch, long width, long rows, long stream) {
         MemorySegment copy = CallState.current().scratch();
         Memcpy2D.writeRowsWithinDevice(copy, to, toPitch, from, fromPitch, width, rows);
-        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
+        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy.address(), stream);
     }
 
     @Override
@@ -369,24 +371,25 @@ final class FfmCuda implements Cuda {
             long stream) {
         MemorySegment copy = CallState.current().scratch();
         Memcpy3DPeer.write(copy, to, toContext, toPitch, from, fromContext, fromPitch, width, rows);
-        return calls.call(CudaFunction.MEMCPY_3D_PEER_ASYNC, copy, stream);
+        return calls.call(CudaFunction.MEMCPY_3D_PEER_ASYNC, copy.address(), stream);
     }
 
     @Override
     public int memsetD8Async(long pointer, byte value, long bytes, long stream) {
-        return calls.call(CudaFunction.MEMSET_D8_ASYNC, pointer, value, bytes, stream);
+        return calls.call(CudaFunction.MEMSET_D8_ASYNC, pointer, value & 0xFF, bytes, stream);
     }
 
     @Override
     public int streamCreate(long[] stream, int flags) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.STREAM_CREATE, out, flags), out, stream);
+        return answer(calls.call(CudaFunction.STREAM_CREATE, out.address(), flags), out, stream);
     }
 
     @Override
     public int streamCreateWithPriority(long[] stream, int flags, int priority) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.STREAM_CREATE_WITH_PRIORITY, out, flags, priority), out, stream);
+        return answer(calls.call(CudaFunction.STREAM_CREATE_WITH_PRIORITY, out.address(), flags, priority), out,
+                stream);
     }
 
     @Override
@@ -428,14 +431,14 @@ final class FfmCuda implements Cuda {
     @Override
     public int streamIsCapturing(long stream, int[] status) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.STREAM_IS_CAPTURING, stream, out), out, status);
+        return answer(calls.call(CudaFunction.STREAM_IS_CAPTURING, stream, out.address()), out, status);
     }
 
     @Override
     public int threadExchangeStreamCaptureMode(long[] mode) {
         MemorySegment out = CallState.current().scratch();
         out.set(JAVA_INT, 0, (int) mode[0]);
-        int result = calls.call(CudaFunction.THREAD_EXCHANGE_STREAM_CAPTURE_MODE, out);
+        int result = calls.call(CudaFunction.THREAD_EXCHANGE_STREAM_CAPTURE_MODE, out.address());
         if (result == SUCCESS) {
             mode[0] = out.get(JAVA_INT, 0);
         }
@@ -445,13 +448,13 @@ final class FfmCuda implements Cuda {
     @Override
     public int streamGetCtx(long stream, long[] context) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.STREAM_GET_CTX, stream, out), out, context);
+        return answer(calls.call(CudaFunction.STREAM_GET_CTX, stream, out.address()), out, context);
     }
 
     @Override
     public int eventCreate(long[] event, int flags) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.EVENT_CREATE, out, flags), out, event);
+        return answer(calls.call(CudaFunction.EVENT_CREATE, out.address(), flags), out, event);
     }
 
     @Override
@@ -479,7 +482,7 @@ final class FfmCuda implements Cuda {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment image = arena.allocateFrom(ptx, StandardCharsets.US_ASCII);
             MemorySegment out = CallState.current().scratch();
-            return answer(calls.call(CudaFunction.MODULE_LOAD_DATA, out, image), out, module);
+            return answer(calls.call(CudaFunction.MODULE_LOAD_DATA, out.address(), image.address()), out, module);
         }
     }
 
@@ -493,14 +496,16 @@ final class FfmCuda implements Cuda {
         MemorySegment out = CallState.current().scratch();
         MemorySegment symbol = out.asSlice(SECOND);
         symbol.setString(0, name, StandardCharsets.US_ASCII);
-        return answer(calls.call(CudaFunction.MODULE_GET_FUNCTION, out, module, symbol), out, function);
+        return answer(calls.call(CudaFunction.MODULE_GET_FUNCTION, out.address(), module, symbol.address()), out,
+                function);
     }
 
     @Override
     public int launchKernel(
             long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
         MemorySegment parameters = parameters(first, second);
-        return calls.launch(CudaFunction.LAUNCH_KERNEL, function, blocks, threadsPerBlock, stream, parameters);
+        return calls.launch(CudaFunction.LAUNCH_KERNEL, function, blocks, threadsPerBlock, stream,
+                parameters.address());
     }
 
     @Override
@@ -512,7 +517,7 @@ final class FfmCuda implements Cuda {
         MemorySegment parameters = parameters(first, second);
         MemorySegment config = parameters.asSlice(PARAMETER_BYTES);
         LaunchConfig.writeEarly(config, blocks, threadsPerBlock, stream);
-        return calls.call(CudaFunction.LAUNCH_KERNEL_EX, config, function, parameters, 0L);
+        return calls.call(CudaFunction.LAUNCH_KERNEL_EX, config.address(), function, parameters.address(), 0L);
     }
 
     /** Returns a kernel's parameters: the addresses of two values, and behind them the values. */
@@ -528,7 +533,7 @@ final class FfmCuda implements Cuda {
     @Override
     public int memAddressReserve(long[] pointer, long bytes, long alignment) {
         MemorySegment out = CallState.current().scratch();
-        int result = calls.call(CudaFunction.MEM_ADDRESS_RESERVE, out, bytes, alignment, 0L, 0L);
+        int result = calls.call(CudaFunction.MEM_ADDRESS_RESERVE, out.address(), bytes, alignment, 0L, 0L);
         return answer(result, out, pointer);
     }
 
@@ -542,7 +547,7 @@ final class FfmCuda implements Cuda {
         MemorySegment out = CallState.current().scratch();
         MemorySegment properties = out.asSlice(SECOND);
         MemAllocationProp.write(properties, device, rdma);
-        return answer(calls.call(CudaFunction.MEM_CREATE, out, bytes, properties, 0L), out, handle);
+        return answer(calls.call(CudaFunction.MEM_CREATE, out.address(), bytes, properties.address(), 0L), out, handle);
     }
 
     @Override
@@ -564,7 +569,7 @@ final class FfmCuda implements Cuda {
     public int memSetAccess(long pointer, long bytes, int device) {
         MemorySegment access = CallState.current().scratch();
         MemAccessDesc.write(access, device);
-        return calls.call(CudaFunction.MEM_SET_ACCESS, pointer, bytes, access, 1L);
+        return calls.call(CudaFunction.MEM_SET_ACCESS, pointer, bytes, access.address(), 1L);
     }
 
     @Override
@@ -573,7 +578,8 @@ final class FfmCuda implements Cuda {
         MemorySegment properties = out.asSlice(SECOND);
         MemAllocationProp.write(properties, device, false);
         int result =
-                calls.call(CudaFunction.MEM_GET_ALLOCATION_GRANULARITY, out, properties, GRANULARITY_RECOMMENDED);
+                calls.call(CudaFunction.MEM_GET_ALLOCATION_GRANULARITY, out.address(), properties.address(),
+                        GRANULARITY_RECOMMENDED);
         return answer(result, out, bytes);
     }
 
@@ -590,7 +596,7 @@ final class FfmCuda implements Cuda {
 
     private String text(CudaFunction function, int result) {
         MemorySegment out = CallState.current().scratch();
-        if (!has(function) || calls.call(function, result, out) != SUCCESS) {
+        if (!has(function) || calls.call(function, result, out.address()) != SUCCESS) {
             return "";
         }
         return CString.at(out.get(JAVA_LONG, 0), MAX_MESSAGE);

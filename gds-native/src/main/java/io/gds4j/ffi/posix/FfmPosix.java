@@ -1,7 +1,6 @@
 package io.gds4j.ffi.posix;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gds4j.error.Errno;
@@ -10,10 +9,9 @@ import io.gds4j.ffi.CallState;
 import io.gds4j.ffi.Linkage;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.lang.ref.Reference;
 import java.util.BitSet;
 import java.util.Objects;
 import java.util.Optional;
@@ -25,59 +23,44 @@ import java.util.Optional;
 public final class FfmPosix implements Posix {
     private static final Linkage LIBC = Linkage.ofLibc();
 
-    private static final MethodHandle OPEN = variadic("open", 2, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT);
-    private static final MethodHandle CLOSE = call("close", JAVA_INT, JAVA_INT);
-    private static final MethodHandle PREAD = call("pread", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    // The segment follows the real arguments, in a register that the callee ignores. It holds its arena open during the call: a
-    // slice at the right address would be an object per call.
-    private static final MethodHandle PREAD_SEGMENT =
-            call("pread", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
-    private static final MethodHandle PWRITE = call("pwrite", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle PWRITE_SEGMENT =
-            call("pwrite", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
-    private static final MethodHandle PREADV2 =
-            call("preadv2", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle STATX = call("statx", JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS);
-    private static final MethodHandle FSTATFS = call("fstatfs", JAVA_INT, JAVA_INT, ADDRESS);
-    private static final MethodHandle FCNTL = variadic("fcntl", 2, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
-    private static final MethodHandle IOCTL = variadic("ioctl", 2, JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS);
-    private static final MethodHandle POSIX_FADVISE =
-            call("posix_fadvise", JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle MMAP =
-            call("mmap", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
-    private static final MethodHandle MUNMAP = call("munmap", JAVA_INT, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle MADVISE = call("madvise", JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle FTRUNCATE = call("ftruncate", JAVA_INT, JAVA_INT, JAVA_LONG);
-    private static final MethodHandle FALLOCATE =
-            call("fallocate", JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle FSYNC = call("fsync", JAVA_INT, JAVA_INT);
-    private static final MethodHandle FDATASYNC = call("fdatasync", JAVA_INT, JAVA_INT);
-    private static final MethodHandle RENAME = call("rename", JAVA_INT, ADDRESS, ADDRESS);
-    private static final MethodHandle LINK = call("link", JAVA_INT, ADDRESS, ADDRESS);
-    private static final MethodHandle UNLINK = call("unlink", JAVA_INT, ADDRESS);
-    private static final MethodHandle RMDIR = call("rmdir", JAVA_INT, ADDRESS);
-    private static final MethodHandle MKDIR = call("mkdir", JAVA_INT, ADDRESS, JAVA_INT);
-    private static final MethodHandle CHMOD = call("chmod", JAVA_INT, ADDRESS, JAVA_INT);
-    private static final MethodHandle MEMFD_CREATE = call("memfd_create", JAVA_INT, ADDRESS, JAVA_INT);
-    private static final MethodHandle SETENV = call("setenv", JAVA_INT, ADDRESS, ADDRESS, JAVA_INT);
-    private static final MethodHandle LSEEK = call("lseek", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle ISATTY = call("isatty", JAVA_INT, JAVA_INT);
-    private static final MethodHandle SYSCONF = call("sysconf", JAVA_LONG, JAVA_INT);
+    // The segment follows the words: it holds its arena open during the call. A slice at the right address would be an object per call.
+    private static final FunctionDescriptor WITH_SEGMENT =
+            FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
+    private static final MethodHandle PREAD_SEGMENT = LIBC.function("pread", WITH_SEGMENT, CallState.CAPTURE_ERRNO);
+    private static final MethodHandle PWRITE_SEGMENT = LIBC.function("pwrite", WITH_SEGMENT, CallState.CAPTURE_ERRNO);
 
-    private static final MethodHandle PRCTL = variadic("prctl", 1, JAVA_INT, JAVA_INT, JAVA_LONG);
-
-    private static final MethodHandle SCHED_GETAFFINITY =
-            call("sched_getaffinity", JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS);
-    private static final MethodHandle SCHED_SETAFFINITY =
-            call("sched_setaffinity", JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS);
-
-    private static final MethodHandle CACHESTAT =
-            variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG);
-
-    private static final MethodHandle IO_URING_SETUP =
-            variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
-    private static final MethodHandle IO_URING_ENTER = variadic(
-            "syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle OPEN = words("open");
+    private static final MethodHandle CLOSE = words("close");
+    private static final MethodHandle PREAD = words("pread");
+    private static final MethodHandle PWRITE = words("pwrite");
+    private static final MethodHandle PREADV2 = words("preadv2");
+    private static final MethodHandle STATX = words("statx");
+    private static final MethodHandle FSTATFS = words("fstatfs");
+    private static final MethodHandle FCNTL = words("fcntl");
+    private static final MethodHandle IOCTL = words("ioctl");
+    private static final MethodHandle POSIX_FADVISE = words("posix_fadvise");
+    private static final MethodHandle MMAP = words("mmap");
+    private static final MethodHandle MUNMAP = words("munmap");
+    private static final MethodHandle MADVISE = words("madvise");
+    private static final MethodHandle FTRUNCATE = words("ftruncate");
+    private static final MethodHandle FALLOCATE = words("fallocate");
+    private static final MethodHandle FSYNC = words("fsync");
+    private static final MethodHandle FDATASYNC = words("fdatasync");
+    private static final MethodHandle RENAME = words("rename");
+    private static final MethodHandle LINK = words("link");
+    private static final MethodHandle UNLINK = words("unlink");
+    private static final MethodHandle RMDIR = words("rmdir");
+    private static final MethodHandle MKDIR = words("mkdir");
+    private static final MethodHandle CHMOD = words("chmod");
+    private static final MethodHandle MEMFD_CREATE = words("memfd_create");
+    private static final MethodHandle SETENV = words("setenv");
+    private static final MethodHandle LSEEK = words("lseek");
+    private static final MethodHandle ISATTY = words("isatty");
+    private static final MethodHandle SYSCONF = words("sysconf");
+    private static final MethodHandle PRCTL = words("prctl");
+    private static final MethodHandle SCHED_GETAFFINITY = words("sched_getaffinity");
+    private static final MethodHandle SCHED_SETAFFINITY = words("sched_setaffinity");
+    private static final MethodHandle SYSCALL = words("syscall");
 
     private static final int CALLING_THREAD = 0;
     private static final int PR_SET_TIMERSLACK = 29;
@@ -102,7 +85,7 @@ public final class FfmPosix implements Posix {
     private final long pageSize;
 
     private FfmPosix() {
-        pageSize = PROBLEM.isPresent() ? 0 : sysconf(SC_PAGESIZE);
+        pageSize = PROBLEM.isPresent() ? 0 : word(SYSCONF, SC_PAGESIZE, 0, 0, 0, 0, 0);
     }
 
     /**
@@ -120,32 +103,17 @@ public final class FfmPosix implements Posix {
 
     @Override
     public int open(String path, int flags, int mode) {
-        if (!CString.isRepresentable(path)) {
-            return -Errno.EINVAL;
-        }
-        CallState state = CallState.current();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment name = CString.ofFileName(arena, path);
-            int closeOnExec = flags | PosixConstants.O_CLOEXEC;
-            return state.resultOrErrno((int) OPEN.invokeExact(state.errnoSlot(), name, closeOnExec, mode));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return named(OPEN, path, flags | PosixConstants.O_CLOEXEC, mode);
     }
 
     @Override
     public int close(int fd) {
-        return intCall(CLOSE, fd);
+        return number(CLOSE, fd, 0, 0);
     }
 
     @Override
     public long pread(int fd, long address, long count, long offset) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((long) PREAD.invokeExact(state.errnoSlot(), fd, address, count, offset));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return word(PREAD, fd, address, count, offset, 0, 0);
     }
 
     @Override
@@ -157,7 +125,7 @@ public final class FfmPosix implements Posix {
         long address = address(segment, segmentOffset, count);
         try {
             return state.resultOrErrno(
-                    (long) PREAD_SEGMENT.invokeExact(state.errnoSlot(), fd, address, count, offset, segment));
+                    (long) PREAD_SEGMENT.invokeExact(state.errnoSlot(), (long) fd, address, count, offset, segment));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -165,12 +133,7 @@ public final class FfmPosix implements Posix {
 
     @Override
     public long pwrite(int fd, long address, long count, long offset) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((long) PWRITE.invokeExact(state.errnoSlot(), fd, address, count, offset));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return word(PWRITE, fd, address, count, offset, 0, 0);
     }
 
     @Override
@@ -179,7 +142,7 @@ public final class FfmPosix implements Posix {
         long address = address(segment, segmentOffset, count);
         try {
             return state.resultOrErrno(
-                    (long) PWRITE_SEGMENT.invokeExact(state.errnoSlot(), fd, address, count, offset, segment));
+                    (long) PWRITE_SEGMENT.invokeExact(state.errnoSlot(), (long) fd, address, count, offset, segment));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -187,31 +150,20 @@ public final class FfmPosix implements Posix {
 
     @Override
     public long preadv2(int fd, long address, long count, long offset, int flags) {
-        CallState state = CallState.current();
-        MemorySegment vector = state.scratch();
+        MemorySegment vector = CallState.current().scratch();
         vector.set(JAVA_LONG, 0, address);
         vector.set(JAVA_LONG, Long.BYTES, count);
-        try {
-            return state.resultOrErrno((long) PREADV2.invokeExact(state.errnoSlot(), fd, vector, 1, offset, flags));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return word(PREADV2, fd, vector.address(), 1, offset, flags, 0);
     }
 
     @Override
     public long cachedPages(int fd, long offset, long length) {
-        CallState state = CallState.current();
-        MemorySegment range = state.scratch();
+        MemorySegment range = CallState.current().scratch();
         range.set(JAVA_LONG, 0, offset);
         range.set(JAVA_LONG, Long.BYTES, length);
         MemorySegment counts = range.asSlice(2 * Long.BYTES);
-        try {
-            long result = (long) CACHESTAT.invokeExact(
-                    state.errnoSlot(), SYS_CACHESTAT, (long) fd, range, counts, 0L);
-            return result < 0 ? state.resultOrErrno(result) : counts.get(JAVA_LONG, 0);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        long result = word(SYSCALL, SYS_CACHESTAT, fd, range.address(), counts.address(), 0, 0);
+        return result < 0 ? result : counts.get(JAVA_LONG, 0);
     }
 
     @Override
@@ -230,37 +182,21 @@ public final class FfmPosix implements Posix {
     }
 
     private static StatxResult statx(int fd, MemorySegment path, int flags) {
-        CallState state = CallState.current();
-        MemorySegment buffer = state.scratch();
-        try {
-            int result =
-                    (int) STATX.invokeExact(state.errnoSlot(), fd, path, flags, StatxBuffer.REQUESTED, buffer);
-            return result < 0 ? StatxResult.failed(-state.errno()) : StatxBuffer.read(buffer);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        MemorySegment buffer = CallState.current().scratch();
+        int result = number(STATX, fd, path.address(), flags, StatxBuffer.REQUESTED, buffer.address(), 0);
+        return result < 0 ? StatxResult.failed(result) : StatxBuffer.read(buffer);
     }
 
     @Override
     public long fileSystemMagic(int fd) {
-        CallState state = CallState.current();
-        MemorySegment buffer = state.scratch();
-        try {
-            int result = (int) FSTATFS.invokeExact(state.errnoSlot(), fd, buffer);
-            return result < 0 ? -state.errno() : buffer.get(JAVA_LONG, 0); // f_type comes first
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        MemorySegment buffer = CallState.current().scratch();
+        int result = number(FSTATFS, fd, buffer.address(), 0);
+        return result < 0 ? result : buffer.get(JAVA_LONG, 0); // f_type comes first
     }
 
     @Override
     public int fcntl(int fd, int command, long argument) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((int) FCNTL.invokeExact(state.errnoSlot(), fd, command, argument));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return number(FCNTL, fd, command, argument);
     }
 
     @Override
@@ -268,7 +204,8 @@ public final class FfmPosix implements Posix {
         CallState state = CallState.current();
         try {
             // Returns the error number itself and does not set errno.
-            return -(int) POSIX_FADVISE.invokeExact(state.errnoSlot(), fd, offset, length, advice);
+            return -(int) (long) POSIX_FADVISE.invokeExact(
+                    state.errnoSlot(), (long) fd, offset, length, (long) advice, 0L, 0L);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -276,172 +213,113 @@ public final class FfmPosix implements Posix {
 
     @Override
     public long mmap(long address, long length, int protection, int flags, int fd, long offset) {
-        CallState state = CallState.current();
-        try {
-            // MAP_FAILED is -1, and no address of a process is negative.
-            return state.resultOrErrno(
-                    (long) MMAP.invokeExact(state.errnoSlot(), address, length, protection, flags, fd, offset));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return word(MMAP, address, length, protection, flags, fd, offset); // MAP_FAILED is -1; no address of a process is negative
     }
 
     @Override
     public int munmap(long address, long length) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((int) MUNMAP.invokeExact(state.errnoSlot(), address, length));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return number(MUNMAP, address, length, 0);
     }
 
     @Override
     public int madvise(long address, long length, int advice) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((int) MADVISE.invokeExact(state.errnoSlot(), address, length, advice));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return number(MADVISE, address, length, advice);
     }
 
     @Override
     public int ftruncate(int fd, long length) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((int) FTRUNCATE.invokeExact(state.errnoSlot(), fd, length));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return number(FTRUNCATE, fd, length, 0);
     }
 
     @Override
     public int fallocate(int fd, int mode, long offset, long length) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((int) FALLOCATE.invokeExact(state.errnoSlot(), fd, mode, offset, length));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return number(FALLOCATE, fd, mode, offset, length, 0, 0);
     }
 
     @Override
     public int fsync(int fd) {
-        return intCall(FSYNC, fd);
+        return number(FSYNC, fd, 0, 0);
     }
 
     @Override
     public int fdatasync(int fd) {
-        return intCall(FDATASYNC, fd);
+        return number(FDATASYNC, fd, 0, 0);
     }
 
     @Override
     public int rename(String from, String to) {
-        return ofNames(RENAME, from, to);
+        return named(RENAME, from, to, 0);
     }
 
     @Override
     public int link(String existing, String name) {
-        return ofNames(LINK, existing, name);
+        return named(LINK, existing, name, 0);
     }
 
     @Override
     public int unlink(String path) {
-        return ofName(UNLINK, path);
+        return named(UNLINK, path, 0, 0);
     }
 
     @Override
     public int rmdir(String path) {
-        return ofName(RMDIR, path);
+        return named(RMDIR, path, 0, 0);
     }
 
     @Override
     public int mkdir(String path, int mode) {
-        return withMode(MKDIR, path, mode);
+        return named(MKDIR, path, mode, 0);
     }
 
     @Override
     public int chmod(String path, int mode) {
-        return withMode(CHMOD, path, mode);
+        return named(CHMOD, path, mode, 0);
     }
 
     @Override
     public int memfdCreate(String name, int flags) {
-        if (!CString.isRepresentable(name)) {
-            return -Errno.EINVAL;
-        }
-        CallState state = CallState.current();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment text = CString.ofFileName(arena, name);
-            return state.resultOrErrno((int) MEMFD_CREATE.invokeExact(state.errnoSlot(), text, flags | MFD_CLOEXEC));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return named(MEMFD_CREATE, name, flags | MFD_CLOEXEC, 0);
     }
 
     @Override
     public long blockDeviceSize(int fd) {
-        CallState state = CallState.current();
-        MemorySegment bytes = state.scratch();
-        try {
-            int result = (int) IOCTL.invokeExact(state.errnoSlot(), fd, BLKGETSIZE64, bytes);
-            return result < 0 ? -state.errno() : bytes.get(JAVA_LONG, 0);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        MemorySegment bytes = CallState.current().scratch();
+        int result = number(IOCTL, fd, BLKGETSIZE64, bytes.address());
+        return result < 0 ? result : bytes.get(JAVA_LONG, 0);
     }
 
     @Override
     public int ioUringSetup(int entries, MemorySegment parameters) {
-        CallState state = CallState.current();
-        try {
-            return (int) state.resultOrErrno(
-                    (long) IO_URING_SETUP.invokeExact(
-                            state.errnoSlot(), SYS_IO_URING_SETUP, (long) entries, parameters));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        int result = (int) word(SYSCALL, SYS_IO_URING_SETUP, entries, parameters.address(), 0, 0, 0);
+        Reference.reachabilityFence(parameters);
+        return result;
     }
 
     @Override
     public int ioUringEnter(int fd, int submit, int wait, int flags) {
-        CallState state = CallState.current();
-        try {
-            return (int) state.resultOrErrno(
-                    (long) IO_URING_ENTER.invokeExact(
-                            state.errnoSlot(), SYS_IO_URING_ENTER, (long) fd, (long) submit, (long) wait,
-                            (long) flags, 0L, 0L));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return (int) word(SYSCALL, SYS_IO_URING_ENTER, fd, submit, wait, flags, 0);
     }
 
     @Override
     public int timerSlack() {
-        return prctl(PR_GET_TIMERSLACK, 0);
+        return number(PRCTL, PR_GET_TIMERSLACK, 0, 0);
     }
 
     @Override
     public int setTimerSlack(int nanos) {
-        return prctl(PR_SET_TIMERSLACK, nanos);
+        return number(PRCTL, PR_SET_TIMERSLACK, nanos, 0);
     }
 
     @Override
     public int affinity(BitSet processors) {
-        CallState state = CallState.current();
-        try {
-            int result = (int) SCHED_GETAFFINITY.invokeExact(
-                    state.errnoSlot(), CALLING_THREAD, CallState.SCRATCH_BYTES, state.scratch());
-            if (result < 0) {
-                return state.resultOrErrno(result);
-            }
-            processors.clear();
-            processors.or(BitSet.valueOf(state.scratch().toArray(JAVA_LONG)));
-            return 0;
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
+        MemorySegment mask = CallState.current().scratch();
+        int result = number(SCHED_GETAFFINITY, CALLING_THREAD, mask.byteSize(), mask.address());
+        if (result < 0) {
+            return result;
         }
+        processors.clear();
+        processors.or(BitSet.valueOf(mask.toArray(JAVA_LONG)));
+        return 0;
     }
 
     @Override
@@ -449,55 +327,25 @@ public final class FfmPosix implements Posix {
         if (processors.length() > CallState.SCRATCH_BYTES * Byte.SIZE) {
             return -Errno.EINVAL;
         }
-        CallState state = CallState.current();
-        MemorySegment mask = state.scratch().fill((byte) 0);
+        MemorySegment mask = CallState.current().scratch().fill((byte) 0);
         MemorySegment wanted = MemorySegment.ofArray(processors.toLongArray());
         MemorySegment.copy(wanted, 0, mask, 0, wanted.byteSize());
-        try {
-            return state.resultOrErrno((int) SCHED_SETAFFINITY.invokeExact(
-                    state.errnoSlot(), CALLING_THREAD, CallState.SCRATCH_BYTES, mask));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    private static int prctl(int option, long argument) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((int) PRCTL.invokeExact(state.errnoSlot(), option, argument));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return number(SCHED_SETAFFINITY, CALLING_THREAD, mask.byteSize(), mask.address());
     }
 
     @Override
     public int setenv(String name, String value, boolean overwrite) {
-        if (!CString.isRepresentable(name) || !CString.isRepresentable(value)) {
-            return -Errno.EINVAL;
-        }
-        CallState state = CallState.current();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment key = CString.ofFileName(arena, name);
-            MemorySegment text = CString.ofFileName(arena, value);
-            return state.resultOrErrno((int) SETENV.invokeExact(state.errnoSlot(), key, text, overwrite ? 1 : 0));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return named(SETENV, name, value, overwrite ? 1 : 0);
     }
 
     @Override
     public long lseek(int fd, long offset, int whence) {
-        CallState state = CallState.current();
-        try {
-            return state.resultOrErrno((long) LSEEK.invokeExact(state.errnoSlot(), fd, offset, whence));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return word(LSEEK, fd, offset, whence, 0, 0, 0);
     }
 
     @Override
     public boolean isatty(int fd) {
-        return intCall(ISATTY, fd) == 1;
+        return number(ISATTY, fd, 0, 0) == 1;
     }
 
     @Override
@@ -505,59 +353,45 @@ public final class FfmPosix implements Posix {
         return pageSize;
     }
 
-    private static long sysconf(int name) {
+    /** Calls a function whose first parameter is a name. */
+    private static int named(MethodHandle function, String name, int second, int third) {
+        if (!CString.isRepresentable(name)) {
+            return -Errno.EINVAL;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            return number(function, CString.ofFileName(arena, name).address(), second, third);
+        }
+    }
+
+    private static int named(MethodHandle function, String name, String second, int third) {
+        if (!CString.isRepresentable(name) || !CString.isRepresentable(second)) {
+            return -Errno.EINVAL;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long text = CString.ofFileName(arena, second).address();
+            return number(function, CString.ofFileName(arena, name).address(), text, third);
+        }
+    }
+
+    private static int number(MethodHandle function, long a, long b, long c) {
+        return number(function, a, b, c, 0, 0, 0);
+    }
+
+    /** Calls a function that returns an int; returns {@code -errno} if it is negative. */
+    private static int number(MethodHandle function, long a, long b, long c, long d, long e, long f) {
         CallState state = CallState.current();
         try {
-            return (long) SYSCONF.invokeExact(state.errnoSlot(), name);
+            return state.resultOrErrno((int) (long) function.invokeExact(state.errnoSlot(), a, b, c, d, e, f));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
     }
 
-    private static int ofName(MethodHandle function, String path) {
-        if (!CString.isRepresentable(path)) {
-            return -Errno.EINVAL;
-        }
-        CallState state = CallState.current();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment name = CString.ofFileName(arena, path);
-            return state.resultOrErrno((int) function.invokeExact(state.errnoSlot(), name));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    private static int ofNames(MethodHandle function, String first, String second) {
-        if (!CString.isRepresentable(first) || !CString.isRepresentable(second)) {
-            return -Errno.EINVAL;
-        }
-        CallState state = CallState.current();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment one = CString.ofFileName(arena, first);
-            MemorySegment other = CString.ofFileName(arena, second);
-            return state.resultOrErrno((int) function.invokeExact(state.errnoSlot(), one, other));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    private static int withMode(MethodHandle function, String path, int mode) {
-        if (!CString.isRepresentable(path)) {
-            return -Errno.EINVAL;
-        }
-        CallState state = CallState.current();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment name = CString.ofFileName(arena, path);
-            return state.resultOrErrno((int) function.invokeExact(state.errnoSlot(), name, mode));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    private static int intCall(MethodHandle function, int fd) {
+    /** Calls a function that returns a long; returns {@code -errno} if it is negative. */
+    private static long word(MethodHandle function, long a, long b, long c, long d, long e, long f) {
         CallState state = CallState.current();
         try {
-            return state.resultOrErrno((int) function.invokeExact(state.errnoSlot(), fd));
+            return state.resultOrErrno((long) function.invokeExact(state.errnoSlot(), a, b, c, d, e, f));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -568,15 +402,7 @@ public final class FfmPosix implements Posix {
         return segment.address() + offset;
     }
 
-    private static MethodHandle call(String name, MemoryLayout result, MemoryLayout... parameters) {
-        return LIBC.function(name, FunctionDescriptor.of(result, parameters), CallState.CAPTURE_ERRNO);
-    }
-
-    private static MethodHandle variadic(String name, int fixed, MemoryLayout result, MemoryLayout... parameters) {
-        return LIBC.function(
-                name,
-                FunctionDescriptor.of(result, parameters),
-                CallState.CAPTURE_ERRNO,
-                Linker.Option.firstVariadicArg(fixed));
+    private static MethodHandle words(String name) {
+        return LIBC.function(name, Linkage.WORDS, CallState.CAPTURE_ERRNO);
     }
 }

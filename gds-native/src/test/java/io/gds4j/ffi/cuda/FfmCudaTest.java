@@ -75,8 +75,6 @@ import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_VALUE32;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WRITE_VALUE32;
 import static io.gds4j.ffi.cuda.CudaFunction.THREAD_EXCHANGE_STREAM_CAPTURE_MODE;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
@@ -424,32 +422,6 @@ class FfmCudaTest {
             for (Object out : answers.subList(1, answers.size())) {
                 assertThat(out).isIn(J, F, "untouched", (byte) 0);
             }
-        }
-    }
-
-    @ParameterizedTest
-    @MethodSource("cases")
-    void shapeIsThatOfTheDeclaration(Case tested) {
-        String letters = tested.parameters().stream()
-                .map(value -> switch (value) {
-                    case Integer i -> "I";
-                    case Long l -> "L";
-                    case Byte b -> "B";
-                    default -> "P";
-                })
-                .collect(Collectors.joining());
-        assertThat(tested.function().shape()).isEqualTo(letters);
-    }
-
-    @Test
-    void callWithAnotherShapeFails() {
-        assumeTrue(CudaCalls.class.desiredAssertionStatus(), "shapes are checked by assertions");
-        try (RecordingDriver driver = new RecordingDriver()) {
-            driver.offer(STREAM_DESTROY.symbol(), List.of(A));
-            CudaCalls calls = new CudaCalls(driver);
-            assertThat(calls.call(STREAM_DESTROY, 0L)).isZero();
-            AssertionError refused = catchThrowableOfType(AssertionError.class, () -> calls.call(STREAM_DESTROY, 0));
-            assertThat(refused).hasMessageContaining("STREAM_DESTROY");
         }
     }
 
