@@ -96,8 +96,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Calls each driver function once, argument by argument, against C functions of the types that cuda.h declares. A wrong type or a
- * swapped argument shows only in a call. With assertions on, a call also fails unless it has the shape of its function.
+ * Calls each driver function once, argument by argument, against C functions of the types that cuda.h declares. A swapped
+ * argument, or a word that does not arrive as such a type ({@link CudaCalls}), shows only in a call.
  */
 class FfmCudaTest {
     private static final long A = 0x7a11_2233_4455_6677L;
