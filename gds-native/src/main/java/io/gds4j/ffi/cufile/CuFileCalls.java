@@ -1,7 +1,6 @@
 package io.gds4j.ffi.cufile;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_BOOLEAN;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -9,7 +8,6 @@ import io.gds4j.ffi.CallState;
 import io.gds4j.ffi.Linkage;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
@@ -21,38 +19,27 @@ import java.util.stream.Stream;
  * libcufile's functions without any check: a wrong argument can crash the process.
  *
  * <p>
- * There is one handle for each shape of parameters. Handles are constant, so that the JIT compiler inlines them; the
- * entry points may come from any library. {@code CUfileError_t} is two ints in one register on x86-64 and AArch64 and
- * is returned as a long, which {@link CuFileResults} decodes. {@code long} stands for sizes, offsets, handles and GPU
- * addresses, {@code MemorySegment} for pointers to host memory.
+ * Calls have the type {@link Linkage#WORDS}. Handles are constant, so that the JIT compiler inlines them; the entry points may come
+ * from any library. {@code CUfileError_t} is two ints in one register on x86-64 and AArch64 and is returned as a long, which
+ * {@link CuFileResults} decodes. Pointers are addresses, whose memory the caller keeps; a segment is one whose arena cannot close during
+ * the call.
  */
 final class CuFileCalls {
-    // R: ssize_t with errno. S: CUfileError_t. V: void. Parameters: I int, Z bool, L long, P pointer.
-    private static final MethodHandle R_LLLLL =
-            capturing(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle R_LPLLL = capturing(JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle R_LPLLI = capturing(JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle S = status();
-    private static final MethodHandle S_I = status(JAVA_INT);
-    private static final MethodHandle S_L = status(JAVA_LONG);
-    private static final MethodHandle S_P = status(ADDRESS);
-    private static final MethodHandle S_II = status(JAVA_INT, JAVA_INT);
-    private static final MethodHandle S_IL = status(JAVA_INT, JAVA_LONG);
-    private static final MethodHandle S_IP = status(JAVA_INT, ADDRESS);
-    private static final MethodHandle S_IZ = status(JAVA_INT, JAVA_BOOLEAN);
-    private static final MethodHandle S_LI = status(JAVA_LONG, JAVA_INT);
-    private static final MethodHandle S_PI = status(ADDRESS, JAVA_INT);
-    private static final MethodHandle S_PP = status(ADDRESS, ADDRESS);
-    private static final MethodHandle S_ZL = status(JAVA_BOOLEAN, JAVA_LONG);
-    private static final MethodHandle S_IPI = status(JAVA_INT, ADDRESS, JAVA_INT);
-    private static final MethodHandle S_IPP = status(JAVA_INT, ADDRESS, ADDRESS);
-    private static final MethodHandle S_LLI = status(JAVA_LONG, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle S_PPI = status(ADDRESS, ADDRESS, JAVA_INT);
-    private static final MethodHandle S_LIPI = status(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT);
-    private static final MethodHandle S_LIPPP = status(JAVA_LONG, JAVA_INT, ADDRESS, ADDRESS, ADDRESS);
-    private static final MethodHandle S_LLPPPPL =
-            status(JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG);
-    private static final MethodHandle V_L = Linker.nativeLinker().downcallHandle(FunctionDescriptor.ofVoid(JAVA_LONG));
+    private static final MethodHandle STATUS = Linker.nativeLinker().downcallHandle(Linkage.WORDS);
+    private static final MethodHandle TRANSFER =
+            Linker.nativeLinker().downcallHandle(Linkage.WORDS, CallState.CAPTURE_ERRNO);
+    /** The arena of the segment, which is the second parameter, stays open during the call. */
+    private static final MethodHandle TRANSFER_OF_SEGMENT = Linker.nativeLinker()
+            .downcallHandle(
+                    FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+                    CallState.CAPTURE_ERRNO);
+    private static final MethodHandle SUBMIT = Linker.nativeLinker()
+            .downcallHandle(FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT));
+    private static final MethodHandle GET_STATUS = Linker.nativeLinker()
+            .downcallHandle(FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    /** {@code cuFileReadAsync} and {@code cuFileWriteAsync} have a word more. */
+    private static final MethodHandle ASYNC = Linker.nativeLinker()
+            .downcallHandle(Linkage.WORDS.appendArgumentLayouts(JAVA_LONG));
 
     private final MemorySegment[] entryPoints = new MemorySegment[CuFileFunction.values().length];
 
@@ -87,8 +74,8 @@ final class CuFileCalls {
      */
     static long transfer(MemorySegment entry, long handle, long base, long size, long fileOffset, long bufferOffset) {
         try {
-            return (long) R_LLLLL.invokeExact(
-                    entry, CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
+            return (long) TRANSFER.invokeExact(
+                    entry, CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset, 0L);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -103,7 +90,7 @@ final class CuFileCalls {
             long fileOffset,
             long bufferOffset) {
         try {
-            return (long) R_LPLLL.invokeExact(
+            return (long) TRANSFER_OF_SEGMENT.invokeExact(
                     entry, CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
@@ -113,169 +100,60 @@ final class CuFileCalls {
     /** {@code cuFileReadv} or {@code cuFileWritev}; errno likewise. */
     long transferVector(
             CuFileFunction function, long handle, MemorySegment vector, long count, long fileOffset, int flags) {
+        return transfer(entry(function), handle, vector, count, fileOffset, flags);
+    }
+
+    /** {@code cuFileBatchIOSubmit}. */
+    long submit(long batch, int entries, MemorySegment parameters, int flags) {
         try {
-            return (long) R_LPLLI.invokeExact(
-                    entry(function), CallState.current().errnoSlot(), handle, vector, count, fileOffset, flags);
+            return (long) SUBMIT.invokeExact(
+                    entry(CuFileFunction.BATCH_IO_SUBMIT), batch, entries, parameters, flags);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    /** {@code cuFileBatchIOGetStatus}. */
+    long batchStatus(long batch, int minimum, MemorySegment count, MemorySegment events, MemorySegment timeout) {
+        try {
+            return (long) GET_STATUS.invokeExact(
+                    entry(CuFileFunction.BATCH_IO_GET_STATUS), batch, minimum, count, events, timeout);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
     }
 
     long status(CuFileFunction function) {
-        try {
-            return (long) S.invokeExact(entry(function));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, int a) {
-        try {
-            return (long) S_I.invokeExact(entry(function), a);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return status(function, 0, 0, 0, 0, 0);
     }
 
     long status(CuFileFunction function, long a) {
+        return status(function, a, 0, 0, 0, 0);
+    }
+
+    long status(CuFileFunction function, long a, long b) {
+        return status(function, a, b, 0, 0, 0);
+    }
+
+    long status(CuFileFunction function, long a, long b, long c) {
+        return status(function, a, b, c, 0, 0);
+    }
+
+    long status(CuFileFunction function, long a, long b, long c, long d) {
+        return status(function, a, b, c, d, 0);
+    }
+
+    long status(CuFileFunction function, long a, long b, long c, long d, long e) {
         try {
-            return (long) S_L.invokeExact(entry(function), a);
+            return (long) STATUS.invokeExact(entry(function), a, b, c, d, e, 0L);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
     }
 
-    long status(CuFileFunction function, MemorySegment a) {
+    long status(CuFileFunction function, long a, long b, long c, long d, long e, long f, long g) {
         try {
-            return (long) S_P.invokeExact(entry(function), a);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, int a, int b) {
-        try {
-            return (long) S_II.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, int a, long b) {
-        try {
-            return (long) S_IL.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, int a, MemorySegment b) {
-        try {
-            return (long) S_IP.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, int a, boolean b) {
-        try {
-            return (long) S_IZ.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, long a, int b) {
-        try {
-            return (long) S_LI.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, MemorySegment a, int b) {
-        try {
-            return (long) S_PI.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, MemorySegment a, MemorySegment b) {
-        try {
-            return (long) S_PP.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, boolean a, long b) {
-        try {
-            return (long) S_ZL.invokeExact(entry(function), a, b);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, int a, MemorySegment b, int c) {
-        try {
-            return (long) S_IPI.invokeExact(entry(function), a, b, c);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, int a, MemorySegment b, MemorySegment c) {
-        try {
-            return (long) S_IPP.invokeExact(entry(function), a, b, c);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, long a, long b, int c) {
-        try {
-            return (long) S_LLI.invokeExact(entry(function), a, b, c);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, MemorySegment a, MemorySegment b, int c) {
-        try {
-            return (long) S_PPI.invokeExact(entry(function), a, b, c);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, long a, int b, MemorySegment c, int d) {
-        try {
-            return (long) S_LIPI.invokeExact(entry(function), a, b, c, d);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(CuFileFunction function, long a, int b, MemorySegment c, MemorySegment d, MemorySegment e) {
-        try {
-            return (long) S_LIPPP.invokeExact(entry(function), a, b, c, d, e);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
-    }
-
-    long status(
-            CuFileFunction function,
-            long a,
-            long b,
-            MemorySegment c,
-            MemorySegment d,
-            MemorySegment e,
-            MemorySegment f,
-            long g) {
-        try {
-            return (long) S_LLPPPPL.invokeExact(entry(function), a, b, c, d, e, f, g);
+            return (long) ASYNC.invokeExact(entry(function), a, b, c, d, e, f, g);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -283,11 +161,7 @@ final class CuFileCalls {
 
     /** {@code cuFileHandleDeregister} or {@code cuFileBatchIODestroy}. */
     void run(CuFileFunction function, long a) {
-        try {
-            V_L.invokeExact(entry(function), a);
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        status(function, a); // void: what is in the register means nothing
     }
 
     /** {@code cuFileUseCount}, the one function that answers a plain long. */
@@ -298,14 +172,5 @@ final class CuFileCalls {
     /** Where a function begins; null's address if the library lacks it. */
     MemorySegment entry(CuFileFunction function) {
         return entryPoints[function.ordinal()];
-    }
-
-    private static MethodHandle status(MemoryLayout... parameters) {
-        return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(JAVA_LONG, parameters));
-    }
-
-    private static MethodHandle capturing(MemoryLayout... parameters) {
-        return Linker.nativeLinker()
-                .downcallHandle(FunctionDescriptor.of(JAVA_LONG, parameters), CallState.CAPTURE_ERRNO);
     }
 }

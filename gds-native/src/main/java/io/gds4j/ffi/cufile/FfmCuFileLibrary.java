@@ -82,7 +82,8 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
         MemorySegment descriptor = out.asSlice(SECOND);
         out.set(JAVA_LONG, 0, 0);
         FileDescr.write(descriptor, FileDescr.OPAQUE_FD, fd);
-        check(CuFileFunction.HANDLE_REGISTER, calls.status(CuFileFunction.HANDLE_REGISTER, out, descriptor));
+        check(CuFileFunction.HANDLE_REGISTER,
+                calls.status(CuFileFunction.HANDLE_REGISTER, out.address(), descriptor.address()));
         return out.get(JAVA_LONG, 0);
     }
 
@@ -142,14 +143,14 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public DriverProperties driverGetProperties() {
         MemorySegment out = CallState.current().scratch();
         out.fill((byte) 0);
-        check(CuFileFunction.DRIVER_GET_PROPERTIES, calls.status(CuFileFunction.DRIVER_GET_PROPERTIES, out));
+        check(CuFileFunction.DRIVER_GET_PROPERTIES, calls.status(CuFileFunction.DRIVER_GET_PROPERTIES, out.address()));
         return DrvProps.read(out);
     }
 
     @Override
     public void driverSetPollMode(boolean poll, long thresholdKb) {
         CuFileFunction function = CuFileFunction.DRIVER_SET_POLL_MODE;
-        check(function, calls.status(function, poll, thresholdKb));
+        check(function, calls.status(function, poll ? 1 : 0, thresholdKb));
     }
 
     @Override
@@ -180,21 +181,22 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public long batchIoSetUp(int capacity) {
         MemorySegment out = CallState.current().scratch();
         out.set(JAVA_LONG, 0, 0);
-        check(require(CuFileFunction.BATCH_IO_SET_UP), calls.status(CuFileFunction.BATCH_IO_SET_UP, out, capacity));
+        check(require(CuFileFunction.BATCH_IO_SET_UP),
+                calls.status(CuFileFunction.BATCH_IO_SET_UP, out.address(), capacity));
         return out.get(JAVA_LONG, 0);
     }
 
     @Override
     public void batchIoSubmit(long batch, int count, MemorySegment params, int flags) {
         CuFileFunction function = require(CuFileFunction.BATCH_IO_SUBMIT);
-        check(function, calls.status(function, batch, count, params, flags));
+        check(function, calls.submit(batch, count, params, flags));
     }
 
     @Override
     public void batchIoGetStatus(
             long batch, int minimum, MemorySegment count, MemorySegment events, MemorySegment timeout) {
         CuFileFunction function = require(CuFileFunction.BATCH_IO_GET_STATUS);
-        check(function, calls.status(function, batch, minimum, count, events, timeout));
+        check(function, calls.batchStatus(batch, minimum, count, events, timeout));
     }
 
     @Override
@@ -218,7 +220,8 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
             MemorySegment bytesDone,
             long stream) {
         CuFileFunction function = require(CuFileFunction.READ_ASYNC);
-        check(function, calls.status(function, handle, base, size, fileOffset, bufferOffset, bytesDone, stream));
+        check(function, calls.status(function, handle, base, size.address(), fileOffset.address(),
+                bufferOffset.address(), bytesDone.address(), stream));
     }
 
     @Override
@@ -231,7 +234,8 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
             MemorySegment bytesDone,
             long stream) {
         CuFileFunction function = require(CuFileFunction.WRITE_ASYNC);
-        check(function, calls.status(function, handle, base, size, fileOffset, bufferOffset, bytesDone, stream));
+        check(function, calls.status(function, handle, base, size.address(), fileOffset.address(),
+                bufferOffset.address(), bytesDone.address(), stream));
     }
 
     @Override
@@ -250,7 +254,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public int getVersion() {
         MemorySegment out = CallState.current().scratch();
         CuFileFunction function = require(CuFileFunction.GET_VERSION);
-        check(function, calls.status(function, out));
+        check(function, calls.status(function, out.address()));
         return out.get(JAVA_INT, 0);
     }
 
@@ -258,7 +262,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public long getParameterSizeT(int parameter) {
         MemorySegment out = CallState.current().scratch();
         CuFileFunction function = require(CuFileFunction.GET_PARAMETER_SIZE_T);
-        check(function, calls.status(function, parameter, out));
+        check(function, calls.status(function, parameter, out.address()));
         return out.get(JAVA_LONG, 0);
     }
 
@@ -266,7 +270,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public boolean getParameterBool(int parameter) {
         MemorySegment out = CallState.current().scratch();
         CuFileFunction function = require(CuFileFunction.GET_PARAMETER_BOOL);
-        check(function, calls.status(function, parameter, out));
+        check(function, calls.status(function, parameter, out.address()));
         return out.get(JAVA_BOOLEAN, 0);
     }
 
@@ -275,7 +279,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
         CuFileFunction function = require(CuFileFunction.GET_PARAMETER_STRING);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocate(TEXT_BYTES);
-            check(function, calls.status(function, parameter, text, TEXT_BYTES));
+            check(function, calls.status(function, parameter, text.address(), TEXT_BYTES));
             return CString.at(text.address(), TEXT_BYTES);
         }
     }
@@ -289,14 +293,14 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     @Override
     public void setParameterBool(int parameter, boolean value) {
         CuFileFunction function = require(CuFileFunction.SET_PARAMETER_BOOL);
-        check(function, calls.status(function, parameter, value));
+        check(function, calls.status(function, parameter, value ? 1 : 0));
     }
 
     @Override
     public void setParameterString(int parameter, String value) {
         CuFileFunction function = require(CuFileFunction.SET_PARAMETER_STRING);
         try (Arena arena = Arena.ofConfined()) {
-            check(function, calls.status(function, parameter, text(arena, function, value)));
+            check(function, calls.status(function, parameter, text(arena, function, value).address()));
         }
     }
 
@@ -304,7 +308,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public ParameterRange getParameterMinMaxValue(int parameter) {
         MemorySegment out = CallState.current().scratch();
         CuFileFunction function = require(CuFileFunction.GET_PARAMETER_MIN_MAX_VALUE);
-        check(function, calls.status(function, parameter, out, out.asSlice(SECOND)));
+        check(function, calls.status(function, parameter, out.address(), out.address() + SECOND));
         return new ParameterRange(out.get(JAVA_LONG, 0), out.get(JAVA_LONG, SECOND));
     }
 
@@ -318,7 +322,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public int getStatsLevel() {
         MemorySegment out = CallState.current().scratch();
         CuFileFunction function = require(CuFileFunction.GET_STATS_LEVEL);
-        check(function, calls.status(function, out));
+        check(function, calls.status(function, out.address()));
         return out.get(JAVA_INT, 0);
     }
 
@@ -366,7 +370,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
         MemorySegment buffer = arena.allocate(StatsLevel3.BUFFER_BYTES, Long.BYTES);
         long known = statistics.detailed().basic().layout().byteSize();
         MemorySegment behind = buffer.asSlice(known).fill(UNTOUCHED);
-        check(require(function), calls.status(CuFileFunction.GET_STATS_L1, buffer));
+        check(require(function), calls.status(CuFileFunction.GET_STATS_L1, buffer.address()));
         for (long at = 0; at < behind.byteSize(); at++) {
             if (behind.get(JAVA_BYTE, at) != UNTOUCHED) {
                 throw CuFileException.of(
@@ -378,7 +382,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
         }
         if (function != CuFileFunction.GET_STATS_L1) {
             behind.fill((byte) 0);
-            check(function, calls.status(function, buffer));
+            check(function, calls.status(function, buffer.address()));
         }
         return buffer;
     }
@@ -387,7 +391,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public long getBarSizeInKb(int gpu) {
         MemorySegment out = CallState.current().scratch();
         CuFileFunction function = require(CuFileFunction.GET_BAR_SIZE_IN_KB);
-        check(function, calls.status(function, gpu, out));
+        check(function, calls.status(function, gpu, out.address()));
         return out.get(JAVA_LONG, 0);
     }
 
@@ -412,7 +416,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
         MemorySegment out = CallState.current().scratch();
         out.set(JAVA_INT, 0, 0);
         CuFileFunction function = require(CuFileFunction.DRIVER_GET_P2P_FLAGS);
-        check(function, calls.status(function, target, out));
+        check(function, calls.status(function, target, out.address()));
         return out.get(JAVA_INT, 0);
     }
 
@@ -420,7 +424,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     public void exportPcieTopology(String file) {
         CuFileFunction function = require(CuFileFunction.EXPORT_PCIE_TOPOLOGY);
         try (Arena arena = Arena.ofConfined()) {
-            check(function, calls.status(function, text(arena, function, file)));
+            check(function, calls.status(function, text(arena, function, file).address()));
         }
     }
 
@@ -452,7 +456,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment sizes = arena.allocateFrom(JAVA_LONG, toArray(slabs.sizesKb()));
             MemorySegment counts = arena.allocateFrom(JAVA_LONG, toArray(slabs.counts()));
-            check(function, calls.status(function, sizes, counts, length));
+            check(function, calls.status(function, sizes.address(), counts.address(), length));
         }
     }
 
@@ -461,7 +465,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment sizes = arena.allocate(JAVA_LONG, length);
             MemorySegment counts = arena.allocate(JAVA_LONG, length);
-            check(function, calls.status(function, sizes, counts, length));
+            check(function, calls.status(function, sizes.address(), counts.address(), length));
             return new SlabArray(toList(sizes, length), toList(counts, length));
         }
     }

@@ -30,17 +30,17 @@ final class RawBatchCases {
 
     void withoutAPlaceForTheBatch() {
         library.driverOpen("open");
-        library.status("setup null", calls.status(CuFileFunction.BATCH_IO_SET_UP, MemorySegment.NULL, 4));
+        library.status("setup null", calls.status(CuFileFunction.BATCH_IO_SET_UP, 0, 4));
     }
 
     private void setUp(String name, int entries) {
         MemorySegment out = library.cell(0);
-        library.status(name, calls.status(CuFileFunction.BATCH_IO_SET_UP, out, entries));
+        library.status(name, calls.status(CuFileFunction.BATCH_IO_SET_UP, out.address(), entries));
         batch = out.get(JAVA_LONG, 0);
     }
 
     private void submit(String name, int entries, MemorySegment given, int flags) {
-        library.status(name, calls.status(CuFileFunction.BATCH_IO_SUBMIT, batch, entries, given, flags));
+        library.status(name, calls.submit(batch, entries, given, flags));
     }
 
     /** Asks for one event, for a second at most. Without an event the fields of the row are 0. */
@@ -48,7 +48,7 @@ final class RawBatchCases {
         events.fill((byte) 0);
         MemorySegment number = library.count(1);
         int error = CuFileResults.error(
-                calls.status(CuFileFunction.BATCH_IO_GET_STATUS, batch, 1, number, events, second));
+                calls.batchStatus(batch, 1, number, events, second));
         library.row(name, "err %d nr %d st %x ret %d".formatted(
                 error, number.get(JAVA_INT, 0), IoEvents.status(events, 0), IoEvents.result(events, 0)));
     }
@@ -74,10 +74,10 @@ final class RawBatchCases {
         // One entry is inside, so four are too many. When the library refuses them, it loses the event of the first one.
         submit("submit 4", 4, params, 0);
         library.status("getStatus min0",
-                calls.status(CuFileFunction.BATCH_IO_GET_STATUS, batch, 0, library.count(ENTRIES), events, second));
+                calls.batchStatus(batch, 0, library.count(ENTRIES), events, second));
         await("event after submit 4");
         library.status("getStatus nothing outstanding",
-                calls.status(CuFileFunction.BATCH_IO_GET_STATUS, batch, 0, library.count(4), events, second));
+                calls.batchStatus(batch, 0, library.count(4), events, second));
         entry(0, 4096, 0);
         submit("submit null fh", 1, params, 0);
         await("event of null fh");
@@ -125,7 +125,8 @@ final class RawBatchCases {
         async("async unaligned", handle, 1000, 3, 5, stream);
         MemorySegment none = MemorySegment.NULL;
         library.status("async null ptrs",
-                calls.status(CuFileFunction.READ_ASYNC, handle, library.device, none, none, none, none, stream));
+                calls.status(CuFileFunction.READ_ASYNC, handle, library.device, none.address(), none.address(),
+                        none.address(), none.address(), stream));
         library.status("async null handle", readAsync(0, library.cell(0), 1000, 3, 5, stream));
         library.status("async default stream", readAsync(handle, library.cell(0), 1000, 3, 5, 0));
         RawLibrary.succeed(library.cuda.streamSynchronize(0));
@@ -154,10 +155,10 @@ final class RawBatchCases {
                 CuFileFunction.READ_ASYNC,
                 handle,
                 library.device,
-                library.cell(size),
-                library.cell(fileOffset),
-                library.cell(bufferOffset),
-                bytes,
+                library.cell(size).address(),
+                library.cell(fileOffset).address(),
+                library.cell(bufferOffset).address(),
+                bytes.address(),
                 stream);
     }
 }

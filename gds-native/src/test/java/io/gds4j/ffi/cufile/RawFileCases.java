@@ -2,7 +2,6 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.ffi.posix.NativeDescriptors;
 import io.gds4j.ffi.posix.PosixConstants;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /** Cases of registering descriptors and memory of every kind. */
@@ -20,13 +19,14 @@ final class RawFileCases {
 
     private void descriptor(String name, int type, int fd) {
         library.status(name,
-                calls.status(CuFileFunction.HANDLE_REGISTER, library.cell(0), library.descriptor(type, fd)));
+                calls.status(CuFileFunction.HANDLE_REGISTER, library.cell(0).address(),
+                        library.descriptor(type, fd).address()));
     }
 
     void handles() {
         library.driverOpen("open");
         library.status("handleRegister(null,null)",
-                calls.status(CuFileFunction.HANDLE_REGISTER, MemorySegment.NULL, MemorySegment.NULL));
+                calls.status(CuFileFunction.HANDLE_REGISTER, 0, 0));
         descriptor("fd -1", FileDescr.OPAQUE_FD, -1);
         descriptor("fd 9999", FileDescr.OPAQUE_FD, 9999);
         descriptor("type win32", WIN32, library.buffered);

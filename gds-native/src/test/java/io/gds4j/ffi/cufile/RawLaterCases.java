@@ -53,12 +53,13 @@ final class RawLaterCases {
     private void parameters(String when) {
         for (int i : new int[]{5, 11, 12, 13, 14}) {
             MemorySegment value = library.cell(0);
-            int error = CuFileResults.error(calls.status(CuFileFunction.GET_PARAMETER_BOOL, i, value));
+            int error = CuFileResults.error(calls.status(CuFileFunction.GET_PARAMETER_BOOL, i, value.address()));
             library.row("bool %s %s".formatted(i, when),
                     "err %d value %d".formatted(error, value.get(JAVA_BOOLEAN, 0) ? 1 : 0));
         }
         MemorySegment text = library.arena.allocate(TEXT_BYTES);
-        int error = CuFileResults.error(calls.status(CuFileFunction.GET_PARAMETER_STRING, 3, text, TEXT_BYTES));
+        int error =
+                CuFileResults.error(calls.status(CuFileFunction.GET_PARAMETER_STRING, 3, text.address(), TEXT_BYTES));
         library.row("string 3 " + when, "err %d '%s'".formatted(error, text.getString(0)));
     }
 
@@ -68,14 +69,16 @@ final class RawLaterCases {
 
     private void setSlabs(String name, MemorySegment sizes, MemorySegment counts, int length) {
         library.status(name,
-                calls.status(CuFileFunction.SET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY, sizes, counts, length));
+                calls.status(CuFileFunction.SET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY, sizes.address(),
+                        counts.address(), length));
     }
 
     private void getSlabs(String name, int length) {
         MemorySegment sizes = longs(new long[length]);
         MemorySegment counts = longs(new long[length]);
         int error = CuFileResults.error(
-                calls.status(CuFileFunction.GET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY, sizes, counts, length));
+                calls.status(CuFileFunction.GET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY, sizes.address(),
+                        counts.address(), length));
         StringBuilder answer = new StringBuilder("err " + error);
         for (int i = 0; error == 0 && i < length; i++) {
             answer.append(" %d x %d".formatted(sizes.getAtIndex(JAVA_LONG, i), counts.getAtIndex(JAVA_LONG, i)));
@@ -85,7 +88,7 @@ final class RawLaterCases {
 
     private void getFlags(String name, int target) {
         MemorySegment flags = library.count(-7);
-        int error = CuFileResults.error(calls.status(CuFileFunction.DRIVER_GET_P2P_FLAGS, target, flags));
+        int error = CuFileResults.error(calls.status(CuFileFunction.DRIVER_GET_P2P_FLAGS, target, flags.address()));
         library.row(name, "err %d flags %d".formatted(error, flags.get(JAVA_INT, 0)));
     }
 
@@ -98,7 +101,7 @@ final class RawLaterCases {
             getFlags("getP2P(%d)".formatted(target), target);
         }
         library.status("getP2P(null)",
-                calls.status(CuFileFunction.DRIVER_GET_P2P_FLAGS, NVME, MemorySegment.NULL));
+                calls.status(CuFileFunction.DRIVER_GET_P2P_FLAGS, NVME, 0));
         for (int flags = 0; flags < 3; flags++) {
             setFlags("setP2P(nvme,%d)".formatted(flags), NVME, flags);
         }
@@ -116,7 +119,7 @@ final class RawLaterCases {
     }
 
     private void exportTopology(String name, MemorySegment file) {
-        library.status(name, calls.status(CuFileFunction.EXPORT_PCIE_TOPOLOGY, file));
+        library.status(name, calls.status(CuFileFunction.EXPORT_PCIE_TOPOLOGY, file.address()));
     }
 
     private MemorySegment vector(long... basesAndLengths) {
@@ -189,7 +192,7 @@ final class RawLaterCases {
     private void extent(String name, CuFileFunction function) {
         MemorySegment room = library.arena.allocate(ROOM);
         room.fill(UNTOUCHED);
-        int error = CuFileResults.error(calls.status(function, room));
+        int error = CuFileResults.error(calls.status(function, room.address()));
         long end = ROOM;
         while (end > 0 && room.get(JAVA_BYTE, end - 1) == UNTOUCHED) {
             end--;

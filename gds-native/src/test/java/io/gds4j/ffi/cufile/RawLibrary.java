@@ -56,7 +56,7 @@ public final class RawLibrary {
     /** The version that the library reports. */
     CuFileVersion version() {
         MemorySegment out = arena.allocate(JAVA_INT);
-        calls.status(CuFileFunction.GET_VERSION, out);
+        calls.status(CuFileFunction.GET_VERSION, out.address());
         return new CuFileVersion(out.get(JAVA_INT, 0));
     }
 
@@ -146,13 +146,14 @@ public final class RawLibrary {
     long register(String name, int fd) {
         MemorySegment handle = arena.allocate(JAVA_LONG);
         status(name,
-                calls.status(CuFileFunction.HANDLE_REGISTER, handle, descriptor(FileDescr.OPAQUE_FD, fd)));
+                calls.status(CuFileFunction.HANDLE_REGISTER, handle.address(),
+                        descriptor(FileDescr.OPAQUE_FD, fd).address()));
         return handle.get(JAVA_LONG, 0);
     }
 
     long registerSilently(int fd) {
         MemorySegment handle = arena.allocate(JAVA_LONG);
-        calls.status(CuFileFunction.HANDLE_REGISTER, handle, descriptor(FileDescr.OPAQUE_FD, fd));
+        calls.status(CuFileFunction.HANDLE_REGISTER, handle.address(), descriptor(FileDescr.OPAQUE_FD, fd).address());
         return handle.get(JAVA_LONG, 0);
     }
 
