@@ -1,11 +1,6 @@
 package io.gds4j.ffi;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 
@@ -28,11 +23,10 @@ public final class DynamicLoader {
     }
 
     private static final Linkage LIBC = Linkage.ofLibc();
-    private static final MethodHandle DLOPEN =
-            LIBC.function("dlopen", FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_INT));
-    private static final MethodHandle DLERROR = LIBC.function("dlerror", FunctionDescriptor.of(JAVA_LONG));
+    private static final MethodHandle DLOPEN = LIBC.function("dlopen", Linkage.WORDS);
+    private static final MethodHandle DLERROR = LIBC.function("dlerror", Linkage.WORDS);
 
-    private static final int RTLD_LAZY = 1;
+    private static final long RTLD_LAZY = 1;
     private static final long MAX_REASON = 4096;
 
     private DynamicLoader() {
@@ -47,9 +41,10 @@ public final class DynamicLoader {
             return new NotLoaded("the name of the library contains a NUL");
         }
         try (Arena arena = Arena.ofConfined()) {
-            long handle = (long) DLOPEN.invokeExact(CString.ofFileName(arena, library), RTLD_LAZY);
+            long handle = (long) DLOPEN.invokeExact(
+                    CString.ofFileName(arena, library).address(), RTLD_LAZY, 0L, 0L, 0L, 0L);
             if (handle == 0) {
-                return new NotLoaded(CString.at((long) DLERROR.invokeExact(), MAX_REASON));
+                return new NotLoaded(CString.at((long) DLERROR.invokeExact(0L, 0L, 0L, 0L, 0L, 0L), MAX_REASON));
             }
             // The JDK opens it a second time; the first handle stays open, too.
             return new Loaded(SymbolLookup.libraryLookup(library, Arena.global()));

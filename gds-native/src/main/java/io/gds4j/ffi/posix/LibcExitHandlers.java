@@ -1,10 +1,6 @@
 package io.gds4j.ffi.posix;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import io.gds4j.ffi.Linkage;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.invoke.MethodHandle;
 
 /**
@@ -14,10 +10,8 @@ import java.lang.invoke.MethodHandle;
  */
 public final class LibcExitHandlers implements ExitHandlers {
     private static final Linkage LIBC = Linkage.ofLibc();
-    private static final MethodHandle CXA_ATEXIT =
-            LIBC.function("__cxa_atexit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CXA_FINALIZE =
-            LIBC.function("__cxa_finalize", FunctionDescriptor.ofVoid(JAVA_LONG));
+    private static final MethodHandle CXA_ATEXIT = LIBC.function("__cxa_atexit", Linkage.WORDS);
+    private static final MethodHandle CXA_FINALIZE = LIBC.function("__cxa_finalize", Linkage.WORDS);
     private static final long SIGFILLSET = LIBC.address("sigfillset");
 
     // After all handles: the linkage knows its failures only then.
@@ -26,7 +20,7 @@ public final class LibcExitHandlers implements ExitHandlers {
     @Override
     public boolean add(long word, long group) {
         try {
-            return LINKED && (int) CXA_ATEXIT.invokeExact(SIGFILLSET, word, group) == 0;
+            return LINKED && (int) (long) CXA_ATEXIT.invokeExact(SIGFILLSET, word, group, 0L, 0L, 0L) == 0;
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -38,7 +32,7 @@ public final class LibcExitHandlers implements ExitHandlers {
             return;
         }
         try {
-            CXA_FINALIZE.invokeExact(group);
+            long nothing = (long) CXA_FINALIZE.invokeExact(group, 0L, 0L, 0L, 0L, 0L);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
