@@ -123,6 +123,25 @@ public final class Linkage {
         return refusing(shape);
     }
 
+    /** Calls a function of the type {@link #WORDS} that has one parameter or none. */
+    public static long call(MethodHandle function, long a) {
+        return call(function, a, 0, 0, 0, 0, 0);
+    }
+
+    /** Calls a function of the type {@link #WORDS} that has up to three parameters. */
+    public static long call(MethodHandle function, long a, long b, long c) {
+        return call(function, a, b, c, 0, 0, 0);
+    }
+
+    /** Calls a function of the type {@link #WORDS}. */
+    public static long call(MethodHandle function, long a, long b, long c, long d, long e, long f) {
+        try {
+            return (long) function.invokeExact(a, b, c, d, e, f);
+        } catch (Throwable t) {
+            throw rethrow(t);
+        }
+    }
+
     /** Returns the address of a function for C code to call; 0 if there is none. */
     public long address(String name) {
         Optional<MemorySegment> symbol = lookup == null ? Optional.empty() : lookup.find(name);

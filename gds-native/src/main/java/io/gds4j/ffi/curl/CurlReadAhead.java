@@ -1,11 +1,9 @@
 package io.gds4j.ffi.curl;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gds4j.ffi.Linkage;
 import io.gds4j.ffi.NativeSegments;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
@@ -30,22 +28,21 @@ final class CurlReadAhead {
     private static final Linkage OPENSSL = new Linkage(
             "the OpenSSL of libcurl", CurlFunctions.symbols(),
             (address, type, options) -> Linker.nativeLinker().downcallHandle(address, type, options));
-    private static final MethodHandle CONTROL = OPENSSL.function(
-            "SSL_CTX_ctrl", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle SET_BUFFER = OPENSSL.function(
-            "SSL_CTX_set_default_read_buffer_len", FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG));
+    private static final MethodHandle CONTROL = OPENSSL.function("SSL_CTX_ctrl", Linkage.WORDS);
+    private static final MethodHandle SET_BUFFER =
+            OPENSSL.function("SSL_CTX_set_default_read_buffer_len", Linkage.WORDS);
     private static final MethodHandle HAS_PENDING =
-            OPENSSL.function("SSL_has_pending", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-    private static final MethodHandle WANT = OPENSSL.function("SSL_want", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+            OPENSSL.function("SSL_has_pending", Linkage.WORDS);
+    private static final MethodHandle WANT = OPENSSL.function("SSL_want", Linkage.WORDS);
 
     private CurlReadAhead() {
     }
 
     /** Prepares the context of a new connection. */
-    static void enable(long context) throws Throwable {
+    static void enable(long context) {
         if (OPENSSL.problem().isEmpty()) {
-            long result = (long) CONTROL.invokeExact(context, SET_READ_AHEAD, 1L, 0L);
-            SET_BUFFER.invokeExact(context, BUFFER_BYTES);
+            long result = Linkage.call(CONTROL, context, SET_READ_AHEAD, 1, 0, 0, 0);
+            Linkage.call(SET_BUFFER, context, BUFFER_BYTES, 0);
         }
     }
 
@@ -56,20 +53,20 @@ final class CurlReadAhead {
      * @param out room for a result
      * @return whether libcurl will read
      */
-    static boolean resumes(long easy, MemorySegment out) throws Throwable {
+    static boolean resumes(long easy, MemorySegment out) {
         long connection = OPENSSL.problem().isEmpty() ? connection(easy, out) : 0;
-        if (connection == 0 || (int) HAS_PENDING.invokeExact(connection) == 0
-                || (int) WANT.invokeExact(connection) != WANTS_NOTHING) {
+        if (connection == 0 || (int) Linkage.call(HAS_PENDING, connection) == 0
+                || (int) Linkage.call(WANT, connection) != WANTS_NOTHING) {
             return false;
         }
         // The end of a pause makes libcurl read whether the socket has bytes or not.
-        int paused = (int) CurlFunctions.EASY_PAUSE.invokeExact(easy, PAUSE_RECEIVING);
-        int resumed = (int) CurlFunctions.EASY_PAUSE.invokeExact(easy, PAUSE_NOTHING);
+        int paused = (int) Linkage.call(CurlFunctions.EASY_PAUSE, easy, PAUSE_RECEIVING, 0);
+        int resumed = (int) Linkage.call(CurlFunctions.EASY_PAUSE, easy, PAUSE_NOTHING, 0);
         return paused == 0 && resumed == 0;
     }
 
-    private static long connection(long easy, MemorySegment out) throws Throwable {
-        int got = (int) CurlFunctions.EASY_GETINFO.invokeExact(easy, INFO_TLS, out);
+    private static long connection(long easy, MemorySegment out) {
+        int got = (int) Linkage.call(CurlFunctions.EASY_GETINFO, easy, INFO_TLS, out.address());
         long info = got == 0 ? out.get(JAVA_LONG, 0) : 0;
         return info == 0 ? 0
                 : NativeSegments.of(info, TLS_CONNECTION + Long.BYTES).get(JAVA_LONG, TLS_CONNECTION);

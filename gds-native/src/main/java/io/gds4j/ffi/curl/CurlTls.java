@@ -37,31 +37,19 @@ final class CurlTls {
     private static final Linkage OPENSSL = new Linkage(
             "the OpenSSL of libcurl", CurlFunctions.symbols(),
             (address, type, options) -> Linker.nativeLinker().downcallHandle(address, type, options));
-    private static final MethodHandle CONTROL = OPENSSL.function(
-            "SSL_CTX_ctrl", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, ADDRESS));
-    private static final MethodHandle SUITES = OPENSSL.function(
-            "SSL_CTX_set_cipher_list", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
-    private static final MethodHandle SUITES_13 = OPENSSL.function(
-            "SSL_CTX_set_ciphersuites", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
-    private static final MethodHandle CLEAR = OPENSSL.function("ERR_clear_error", FunctionDescriptor.ofVoid());
-    private static final MethodHandle GET_LEVEL = OPENSSL.function(
-            "SSL_CTX_get_security_level", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-    private static final MethodHandle SET_LEVEL = OPENSSL.function(
-            "SSL_CTX_set_security_level", FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_INT));
-    private static final MethodHandle SET_KEY_LOG = OPENSSL.function(
-            "SSL_CTX_set_keylog_callback", FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle SET_VERIFY = OPENSSL.function(
-            "SSL_CTX_set_cert_verify_callback", FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle CHAIN = OPENSSL.function(
-            "X509_STORE_CTX_get0_untrusted", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle SET_RESULT = OPENSSL.function(
-            "X509_STORE_CTX_set_error", FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_INT));
-    private static final MethodHandle COUNT = OPENSSL.function(
-            "OPENSSL_sk_num", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
-    private static final MethodHandle VALUE = OPENSSL.function(
-            "OPENSSL_sk_value", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT));
-    private static final MethodHandle DER = OPENSSL.function(
-            "i2d_X509", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    private static final MethodHandle CONTROL = OPENSSL.function("SSL_CTX_ctrl", Linkage.WORDS);
+    private static final MethodHandle SUITES = OPENSSL.function("SSL_CTX_set_cipher_list", Linkage.WORDS);
+    private static final MethodHandle SUITES_13 = OPENSSL.function("SSL_CTX_set_ciphersuites", Linkage.WORDS);
+    private static final MethodHandle CLEAR = OPENSSL.function("ERR_clear_error", Linkage.WORDS);
+    private static final MethodHandle GET_LEVEL = OPENSSL.function("SSL_CTX_get_security_level", Linkage.WORDS);
+    private static final MethodHandle SET_LEVEL = OPENSSL.function("SSL_CTX_set_security_level", Linkage.WORDS);
+    private static final MethodHandle SET_KEY_LOG = OPENSSL.function("SSL_CTX_set_keylog_callback", Linkage.WORDS);
+    private static final MethodHandle SET_VERIFY = OPENSSL.function("SSL_CTX_set_cert_verify_callback", Linkage.WORDS);
+    private static final MethodHandle CHAIN = OPENSSL.function("X509_STORE_CTX_get0_untrusted", Linkage.WORDS);
+    private static final MethodHandle SET_RESULT = OPENSSL.function("X509_STORE_CTX_set_error", Linkage.WORDS);
+    private static final MethodHandle COUNT = OPENSSL.function("OPENSSL_sk_num", Linkage.WORDS);
+    private static final MethodHandle VALUE = OPENSSL.function("OPENSSL_sk_value", Linkage.WORDS);
+    private static final MethodHandle DER = OPENSSL.function("i2d_X509", Linkage.WORDS);
 
     private static final FunctionDescriptor ON_CONTEXT =
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
@@ -87,8 +75,8 @@ final class CurlTls {
                 return ABORTED;
             }
             // A variable of the environment makes libcurl write the secrets of connections to a file.
-            SET_KEY_LOG.invokeExact(context, 0L);
-            SET_VERIFY.invokeExact(context, VERIFY.address(), easy);
+            Linkage.call(SET_KEY_LOG, context, 0, 0);
+            Linkage.call(SET_VERIFY, context, VERIFY.address(), easy);
             CurlReadAhead.enable(context);
             return OK;
         } catch (Throwable t) {
@@ -96,11 +84,13 @@ final class CurlTls {
         }
     }
 
-    private static boolean obeys(long context, NativeHttp.Tls tls, Arena arena) throws Throwable {
-        int level = (int) GET_LEVEL.invokeExact(context);
-        SET_LEVEL.invokeExact(context, Math.max(level, LEVEL));
-        int suites = (int) SUITES.invokeExact(context, arena.allocateFrom(String.join(":", tls.suites())));
-        int suites13 = (int) SUITES_13.invokeExact(context, arena.allocateFrom(String.join(":", tls.suites13())));
+    private static boolean obeys(long context, NativeHttp.Tls tls, Arena arena) {
+        int level = (int) Linkage.call(GET_LEVEL, context);
+        Linkage.call(SET_LEVEL, context, Math.max(level, LEVEL), 0);
+        int suites =
+                (int) Linkage.call(SUITES, context, arena.allocateFrom(String.join(":", tls.suites())).address(), 0);
+        int suites13 = (int) Linkage.call(SUITES_13, context,
+                arena.allocateFrom(String.join(":", tls.suites13())).address(), 0);
         return (suites == 1 || tls.suites().isEmpty()) && suites13 == 1
                 && control(context, SET_LEAST_VERSION, tls.least(), MemorySegment.NULL)
                 && control(context, SET_MOST_VERSION, tls.most(), MemorySegment.NULL)
@@ -109,19 +99,19 @@ final class CurlTls {
     }
 
     /** Sets the names that this OpenSSL has: one of FIPS lacks some, and takes no list that names them. */
-    private static boolean some(long context, int what, List<String> names, Arena arena) throws Throwable {
+    private static boolean some(long context, int what, List<String> names, Arena arena) {
         List<String> known = new ArrayList<>();
         for (String name : names) {
             if (control(context, what, 0, arena.allocateFrom(name))) {
                 known.add(name);
             }
         }
-        CLEAR.invokeExact();
+        Linkage.call(CLEAR, 0);
         return control(context, what, 0, arena.allocateFrom(String.join(":", known)));
     }
 
-    private static boolean control(long context, int what, long number, MemorySegment text) throws Throwable {
-        return (long) CONTROL.invokeExact(context, what, number, text) == 1;
+    private static boolean control(long context, int what, long number, MemorySegment text) {
+        return Linkage.call(CONTROL, context, what, number, text.address(), 0, 0) == 1;
     }
 
     /** Decides about the certificates of a server, in place of OpenSSL. */
@@ -129,23 +119,23 @@ final class CurlTls {
         try {
             CurlAnswer answer = CurlWire.answer(easy);
             boolean trusted = answer != null && answer.trusts(chain(store));
-            SET_RESULT.invokeExact(store, trusted ? VERIFIED : REJECTED);
+            Linkage.call(SET_RESULT, store, trusted ? VERIFIED : REJECTED, 0);
             return trusted ? 1 : 0;
         } catch (Throwable t) {
             return 0;
         }
     }
 
-    private static List<byte[]> chain(long store) throws Throwable {
+    private static List<byte[]> chain(long store) {
         List<byte[]> chain = new ArrayList<>();
-        long stack = (long) CHAIN.invokeExact(store);
-        int count = (int) COUNT.invokeExact(stack);
+        long stack = Linkage.call(CHAIN, store);
+        int count = (int) Linkage.call(COUNT, stack);
         for (int i = 0; i < count; i++) {
-            long certificate = (long) VALUE.invokeExact(stack, i);
+            long certificate = Linkage.call(VALUE, stack, i, 0);
             try (Arena arena = Arena.ofConfined()) {
-                int size = (int) DER.invokeExact(certificate, MemorySegment.NULL);
+                int size = (int) Linkage.call(DER, certificate, 0, 0);
                 MemorySegment der = arena.allocate(size);
-                int written = (int) DER.invokeExact(certificate, arena.allocateFrom(ADDRESS, der));
+                int written = (int) Linkage.call(DER, certificate, arena.allocateFrom(ADDRESS, der).address(), 0);
                 chain.add(der.asSlice(0, written).toArray(JAVA_BYTE));
             }
         }

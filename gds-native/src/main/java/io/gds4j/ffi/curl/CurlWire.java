@@ -66,21 +66,17 @@ final class CurlWire implements NativeHttp.Wire {
         Arena arena = Arena.ofAuto();
         error = arena.allocate(ERROR_BYTES);
         out = arena.allocate(JAVA_LONG);
-        try {
-            share = some((long) CurlFunctions.SHARE_INIT.invokeExact());
-            check((int) CurlFunctions.SHARE_SETOPT.invokeExact(share, SHARE_DATA, (long) TLS_SESSIONS));
-            multi = some((long) CurlFunctions.MULTI_INIT.invokeExact());
-            check((int) CurlFunctions.MULTI_SETOPT.invokeExact(multi, MULTI_MAXCONNECTS, (long) KEPT_CONNECTIONS));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        share = some(Linkage.call(CurlFunctions.SHARE_INIT, 0));
+        check((int) Linkage.call(CurlFunctions.SHARE_SETOPT, share, SHARE_DATA, TLS_SESSIONS));
+        multi = some(Linkage.call(CurlFunctions.MULTI_INIT, 0));
+        check((int) Linkage.call(CurlFunctions.MULTI_SETOPT, multi, MULTI_MAXCONNECTS, KEPT_CONNECTIONS));
     }
 
     @Override
     public void send(NativeHttp.Request request, NativeHttp.Answer receiver) throws IOException {
         CurlAnswer answer = new CurlAnswer(request, receiver);
         try (Arena arena = Arena.ofConfined()) {
-            long easy = some((long) CurlFunctions.EASY_INIT.invokeExact());
+            long easy = some(Linkage.call(CurlFunctions.EASY_INIT, 0));
             ANSWERS.put(easy, answer);
             try {
                 error.set(JAVA_BYTE, 0, (byte) 0);
@@ -91,48 +87,44 @@ final class CurlWire implements NativeHttp.Wire {
                 }
             } finally {
                 ANSWERS.remove(easy);
-                CurlFunctions.EASY_CLEANUP.invokeExact(easy);
+                Linkage.call(CurlFunctions.EASY_CLEANUP, easy);
             }
-        } catch (IOException e) {
-            throw e;
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
         }
     }
 
-    private int run(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) throws Throwable {
-        check((int) CurlFunctions.MULTI_ADD.invokeExact(multi, easy));
+    private int run(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) throws IOException {
+        check((int) Linkage.call(CurlFunctions.MULTI_ADD, multi, easy, 0));
         try {
             return drive(easy, request, receiver);
         } finally {
-            check((int) CurlFunctions.MULTI_REMOVE.invokeExact(multi, easy));
+            check((int) Linkage.call(CurlFunctions.MULTI_REMOVE, multi, easy, 0));
         }
     }
 
     /** Runs the request until it ends or is abandoned. */
-    private int drive(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) throws Throwable {
+    private int drive(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) throws IOException {
         boolean sends = request.body().isPresent();
         boolean isTls = request.tls().isPresent();
         while (true) {
-            check((int) CurlFunctions.MULTI_PERFORM.invokeExact(multi, out));
+            check((int) Linkage.call(CurlFunctions.MULTI_PERFORM, multi, out.address(), 0));
             boolean runs = out.get(JAVA_INT, 0) != 0;
-            if (sends && (int) CurlFunctions.EASY_GETINFO.invokeExact(easy, INFO_SIZE_UPLOAD, out) == 0) {
+            if (sends && (int) Linkage.call(CurlFunctions.EASY_GETINFO, easy, INFO_SIZE_UPLOAD, out.address()) == 0) {
                 receiver.sent(out.get(JAVA_LONG, 0));
             }
             if (!runs) {
-                long message = (long) CurlFunctions.MULTI_INFO_READ.invokeExact(multi, out);
+                long message = Linkage.call(CurlFunctions.MULTI_INFO_READ, multi, out.address(), 0);
                 return NativeSegments.of(message, MESSAGE_RESULT + Integer.BYTES).get(JAVA_INT, MESSAGE_RESULT);
             }
             if (receiver.isAbandoned()) {
                 return NO_RESULT;
             }
             if (!isTls || !CurlReadAhead.resumes(easy, out)) {
-                check((int) CurlFunctions.MULTI_POLL.invokeExact(multi, 0L, 0, MAX_POLL_MILLIS, 0L));
+                check((int) Linkage.call(CurlFunctions.MULTI_POLL, multi, 0, 0, MAX_POLL_MILLIS, 0, 0));
             }
         }
     }
 
-    private void configure(long easy, NativeHttp.Request request, Arena arena) throws Throwable {
+    private void configure(long easy, NativeHttp.Request request, Arena arena) throws IOException {
         set(easy, CurlOption.NOSIGNAL, 1);
         set(easy, CurlOption.SHARE, share);
         set(easy, CurlOption.ERRORBUFFER, error.address());
@@ -188,8 +180,8 @@ final class CurlWire implements NativeHttp.Wire {
                 .collect(Collectors.joining(",")));
     }
 
-    private static void set(long easy, int option, long value) throws Throwable {
-        check((int) CurlFunctions.EASY_SETOPT.invokeExact(easy, option, value));
+    private static void set(long easy, int option, long value) {
+        check((int) Linkage.call(CurlFunctions.EASY_SETOPT, easy, option, value));
     }
 
     private static long some(long handle) {
@@ -234,25 +226,17 @@ final class CurlWire implements NativeHttp.Wire {
         return node.address();
     }
 
-    private String text(int result) throws IOException {
-        try {
-            String own = CString.at(error.address(), ERROR_BYTES);
-            // Of a connection that is gone by then: the request tells more.
-            return own.isEmpty() || own.startsWith("getpeername")
-                    ? CString.at((long) CurlFunctions.EASY_STRERROR.invokeExact(result), ERROR_BYTES)
-                    : own;
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+    private String text(int result) {
+        String own = CString.at(error.address(), ERROR_BYTES);
+        // Of a connection that is gone by then: the request tells more.
+        return own.isEmpty() || own.startsWith("getpeername")
+                ? CString.at(Linkage.call(CurlFunctions.EASY_STRERROR, result), ERROR_BYTES)
+                : own;
     }
 
     private long tunnelStatus(long easy) {
-        try {
-            int got = (int) CurlFunctions.EASY_GETINFO.invokeExact(easy, INFO_RESPONSE_TO_CONNECT, out);
-            return got == 0 ? out.get(JAVA_LONG, 0) : 0;
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        int got = (int) Linkage.call(CurlFunctions.EASY_GETINFO, easy, INFO_RESPONSE_TO_CONNECT, out.address());
+        return got == 0 ? out.get(JAVA_LONG, 0) : 0;
     }
 
     /** Returns the answer to a request in progress; null if there is none. */
@@ -292,11 +276,7 @@ final class CurlWire implements NativeHttp.Wire {
     @Override
     public synchronized void wake() {
         if (multi != 0) {
-            try {
-                check((int) CurlFunctions.MULTI_WAKEUP.invokeExact(multi));
-            } catch (Throwable t) {
-                throw Linkage.rethrow(t);
-            }
+            check((int) Linkage.call(CurlFunctions.MULTI_WAKEUP, multi));
         }
     }
 
@@ -306,10 +286,8 @@ final class CurlWire implements NativeHttp.Wire {
             return;
         }
         try {
-            check((int) CurlFunctions.MULTI_CLEANUP.invokeExact(multi));
-            check((int) CurlFunctions.SHARE_CLEANUP.invokeExact(share));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
+            check((int) Linkage.call(CurlFunctions.MULTI_CLEANUP, multi));
+            check((int) Linkage.call(CurlFunctions.SHARE_CLEANUP, share));
         } finally {
             multi = 0;
         }
