@@ -48,13 +48,13 @@ package loader.layout gds-loader 'internal.load.LayoutPlanner internal.load.Plan
 package loader.parallel gds-loader 'parallel.*' \
     'parallel.*Test GgufHeadsTest format.torch.DistcpFormatTest TensorOrderTest'
 package remote gds-remote 'AnswerHead ContentRange ObjectVersion RangeBody RangePart CountedBody Attempts FirstRequest HttpSource' \
-    'ObjectVersionTest RangeBodyTest FirstRequestTest HttpSourceTest HttpSourceFaultTest HttpContractTest AttemptsTest'
+    'ObjectVersionTest RangeBodyTest AttemptLimitsTest FirstRequestTest HttpSourceTest HttpSourceFaultTest HttpContractTest AttemptsTest ConnectionCountTest'
 package remote.cache gds-remote 'CacheFolder SourceChannel' \
     'CacheFolderTest RemoteCacheTest ObjectPathTest'
-package remote.upload gds-remote S3Upload \
+package remote.upload gds-remote 'S3Upload PartSender Parts S3Parts UploadTarget' \
     'S3FilesTest S3FaultTest S3ContractTest S3ChecksumTest'
 package dataset gds-dataset 'RecordOrder Permutation Itinerary Share BatchPlanner DoneRecords LeftRecords LoaderState' \
-    'RecordOrderTest ItineraryTest BatchPlannerTest LoaderStateTest'
+    'RecordOrderTest ItineraryTest BatchPlannerTest DoneRecordsTest LoaderStateTest'
 
 # Words with a prefix, joined by commas.
 join() {

@@ -62,7 +62,7 @@ final class LeftRecords {
     void addRanges(long epoch, long from, long size, List<Range> ranges) {
         if (size >= count) {
             add(epoch, 0, count, ranges);
-        } else if (size > 0) {
+        } else {
             long begin = from % count;
             long first = Math.min(size, count - begin);
             add(epoch, begin, begin + first, ranges);

@@ -377,7 +377,7 @@ class LoaderStateTest {
         assertThat(accepted).isGreaterThan(100);
     }
 
-    private static LoaderState state(int records, int world, int batch, Remainder remainder, int rank, long position) {
+    private static LoaderState state(long records, int world, int batch, Remainder remainder, int rank, long position) {
         return new LoaderState(
                 new RecordPlan(RecordOrder.sequential(), records, DoneRecords.NONE, world, batch, remainder), true,
                 Map.of(rank, position));
@@ -399,9 +399,12 @@ class LoaderStateTest {
             9  | 2 | 4 | PAD  | 1 | 8  | 1 []
             2  | 4 | 1 | KEEP | 0 | 1  | more batches for some
             2  | 4 | 1 | DROP | 0 | 0  | 0 []
+            4611686018427387904 | 2 | 1 | PAD | 0 | 4 | 0 [0-4 2305843009213693952-2305843009213693956]
+            0  | 65536 | 1 | KEEP | 0 | 0 | 0 []
+            0  | 65537 | 1 | KEEP | 0 | 0 | a state of 65537 ranks, allowed for another number of ranks: up to 65536
             """)
     void oneRankStandsForAllThatHadAsManyBatches(
-            int records, int world, int batch, Remainder remainder, int rank, long position, String done) {
+            long records, int world, int batch, Remainder remainder, int rank, long position, String done) {
         LoaderState state = state(records, world, batch, remainder, rank, position);
         RecordPlan other = new RecordPlan(
                 RecordOrder.sequential(), records, DoneRecords.NONE, world + 1, batch, remainder);
@@ -432,5 +435,52 @@ class LoaderStateTest {
                 RecordOrder.sequential(), 24, DoneRecords.NONE, 5, 2, Remainder.KEEP), true))
                 .hasMessageContaining("batches of records of different lengths may end early");
         assertThat(early.resumed(one.plan(), true)).as("the same plan needs no other rank").isEqualTo(early);
+    }
+
+    @Test
+    void someRanksStandForAllIfTheyHadAsManyBatches() {
+        LoaderState first = state(24, 4, 2, Remainder.KEEP, 0, 2);
+        RecordPlan other = new RecordPlan(RecordOrder.sequential(), 24, DoneRecords.NONE, 3, 2, Remainder.KEEP);
+        LoaderState equal = LoaderState.merge(List.of(first, state(24, 4, 2, Remainder.KEEP, 2, 2)));
+        assertThat(equal.resumed(other, true)).isEqualTo(first.resumed(other, true));
+        LoaderState unequal = LoaderState.merge(List.of(first, state(24, 4, 2, Remainder.KEEP, 2, 4)));
+        assertThatThrownBy(() -> unequal.resumed(other, true))
+                .hasMessageContaining("the state knows 2 of 4 ranks, and these had different numbers of batches");
+    }
+
+    @ParameterizedTest(name = "{0} and {1}")
+    @CsvSource(delimiter = '|', textBlock = """
+            # epochs that rank 0 and rank 1 have ended | what follows
+            600 | 700  |
+            0   | 1023 |
+            0   | 1024 | ranks are in epochs 0 to 1024, allowed: 1023 apart
+            """)
+    void ranksAreAtMost1023EpochsApart(long slowest, long fastest, String refusal) {
+        LoaderState both = LoaderState.merge(List.of(
+                state(4, 2, 1, Remainder.KEEP, 0, 2 * slowest), state(4, 2, 1, Remainder.KEEP, 1, 2 * fastest)));
+        RecordPlan other = new RecordPlan(RecordOrder.sequential(), 4, DoneRecords.NONE, 1, 1, Remainder.KEEP);
+        if (refusal == null) {
+            DoneRecords done = both.resumed(other, true).plan().done();
+            assertThat(done.epochs()).isEqualTo(slowest);
+            assertThat(done.lastEpoch()).isEqualTo(fastest - 1);
+        } else {
+            assertThatThrownBy(() -> both.resumed(other, true)).hasMessageContaining(refusal);
+        }
+    }
+
+    @Test
+    void statesAreEqualIfTheirTextIs() {
+        LoaderState whole = state(24, 4, 2, Remainder.KEEP, 0, 2);
+        LoaderState early = new LoaderState(whole.plan(), false, whole.positions());
+        assertThat(LoaderState.merge(List.of(whole, whole)).areBatchesWhole()).isTrue();
+        assertThat(LoaderState.merge(List.of(early, whole)).areBatchesWhole()).isFalse();
+        assertThat(LoaderState.merge(List.of(whole, early))).isEqualTo(early).isNotEqualTo(whole);
+        assertThat(whole).isNotEqualTo(whole.at(0, 4)).isNotEqualTo(state(25, 4, 2, Remainder.KEEP, 0, 2))
+                .isNotEqualTo(whole.json()).hasToString(whole.json());
+        assertThat(LoaderState.parse(whole.json())).hasSameHashCodeAs(whole);
+        // a set of many states finds one at once
+        assertThat(IntStream.range(0, 100).map(at -> whole.at(0, at).hashCode()).distinct().count()).isEqualTo(100);
+        assertThat(IntStream.range(0, 100).map(n -> state(n, 4, 2, Remainder.KEEP, 0, 2).hashCode()).distinct()
+                .count()).isEqualTo(100);
     }
 }

@@ -5,15 +5,24 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.RandomAccessFile;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -188,6 +197,109 @@ class CacheFolderTest {
             assertThatThrownBy(() -> channel.position(-1)).isInstanceOf(IllegalArgumentException.class);
             assertThatThrownBy(() -> channel.read(buffer, -1)).hasMessage("position is negative: -1");
             assertThatThrownBy(() -> channel.read(buffer.asReadOnlyBuffer(), 0)).hasMessage("the buffer is read-only");
+        }
+    }
+
+    /** Bytes of a server, which connections fill in: the memory must be theirs to write. */
+    private record Bytes(byte[] bytes, List<Long> sizes) implements RangeSource {
+        private static final Thread OTHER = Thread.ofPlatform().unstarted(() -> {
+        });
+
+        @Override
+        public long size() {
+            return bytes.length;
+        }
+
+        @Override
+        public String identity() {
+            return "bytes";
+        }
+
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
+            if (Thread.interrupted()) {
+                throw new InterruptedException();
+            }
+            assertThat(target.isAccessibleBy(OTHER)).isTrue();
+            assertThat(sizes).hasSizeLessThan(100);
+            sizes.add(target.byteSize());
+            long count = Math.clamp(bytes.length - offset, 0, target.byteSize());
+            MemorySegment.copy(MemorySegment.ofArray(bytes), offset, target, 0, count);
+            return count;
+        }
+    }
+
+    @ParameterizedTest(name = "{0} bytes from {1} on")
+    @CsvSource({"1, 0", "4194304, 3", "4194305, 3", "5000000, 4000000", "100, 5000000"})
+    void memoryOfOneThreadIsFilledByWayOfACopy(int size, int offset) throws IOException {
+        Bytes source = new Bytes(RangeServer.random(5_000_000), new ArrayList<>());
+        byte[] expected = Arrays.copyOfRange(source.bytes, offset, Math.min(offset + size, source.bytes.length));
+        try (SourceChannel channel = new SourceChannel(source); Arena own = Arena.ofConfined()) {
+            ByteBuffer confined = own.allocate(size).asByteBuffer();
+            assertThat(channel.read(confined, offset)).isEqualTo(expected.length == 0 ? -1 : expected.length);
+            byte[] found = new byte[expected.length];
+            confined.flip().get(found);
+            assertThat(Arrays.equals(found, expected)).isTrue();
+            source.sizes.clear();
+            ByteBuffer heap = ByteBuffer.allocate(size);
+            assertThat(channel.read(heap, offset)).isEqualTo(expected.length == 0 ? -1 : expected.length);
+            assertThat(Arrays.equals(heap.array(), 0, expected.length, expected, 0, expected.length)).isTrue();
+            assertThat(source.sizes).as("no copy").containsExactly((long) size);
+        }
+    }
+
+    @Test
+    void channelsFillBuffersInTurn() throws IOException {
+        Bytes source = new Bytes(RangeServer.random(10), new ArrayList<>());
+        try (SourceChannel channel = new SourceChannel(source)) {
+            assertThat(channel.size()).isEqualTo(10);
+            ByteBuffer[] four = Stream.generate(() -> ByteBuffer.allocate(4)).limit(4).toArray(ByteBuffer[]::new);
+            assertThat(channel.read(four, 1, 2)).isEqualTo(8);
+            assertThat(four[0].position()).isZero();
+            assertThat(four[1].array()).isEqualTo(Arrays.copyOf(source.bytes, 4));
+            assertThat(four[2].array()).isEqualTo(Arrays.copyOfRange(source.bytes, 4, 8));
+            assertThat(channel.read(four, 3, 0)).isZero();
+            assertThat(channel.read(new ByteBuffer[]{four[3], four[0]})).as("up to the end").isEqualTo(2);
+            assertThat(channel.read(four, 0, 4)).isEqualTo(-1);
+            assertThat(channel.read(new ByteBuffer[]{four[1]})).as("no room").isZero();
+
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            WritableByteChannel target = Channels.newChannel(out);
+            assertThat(channel.transferTo(2, 5, target)).isEqualTo(5);
+            assertThat(channel.transferTo(7, 100, target)).isEqualTo(3);
+            assertThat(out.toByteArray()).isEqualTo(Arrays.copyOfRange(source.bytes, 2, 10));
+            assertThat(channel.transferTo(10, 5, target)).isZero();
+            assertThat(channel.transferTo(11, 5, target)).isZero();
+            assertThat(channel.transferTo(0, 0, target)).isZero();
+        }
+        assertThat(out(source, 3 << 20)).as("a part at a time").isEqualTo(10);
+        Bytes large = new Bytes(RangeServer.random((1 << 20) + 5), new ArrayList<>());
+        assertThat(out(large, Integer.MAX_VALUE)).isEqualTo(1 << 20);
+    }
+
+    private static long out(RangeSource source, long count) throws IOException {
+        try (SourceChannel channel = new SourceChannel(source)) {
+            return channel.transferTo(0, count, Channels.newChannel(OutputStream.nullOutputStream()));
+        }
+    }
+
+    @Test
+    void interruptedReaderStaysInterrupted() throws IOException {
+        try (SourceChannel channel = new SourceChannel(new Bytes(new byte[10], new ArrayList<>()))) {
+            Thread.currentThread().interrupt();
+            assertThatThrownBy(() -> channel.read(ByteBuffer.allocate(4)))
+                    .isInstanceOf(ClosedByInterruptException.class).hasCauseInstanceOf(InterruptedException.class);
+            assertThat(Thread.interrupted()).isTrue();
+            assertThat(channel.position()).isZero();
+        }
+    }
+
+    @Test
+    void channelOfACachedFileClosesIt() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[10]);
+        try (FileChannel opened = FileChannel.open(file)) {
+            new SourceChannel(FileContent.of(file, opened)).close();
+            assertThat(opened.isOpen()).isFalse();
         }
     }
 }

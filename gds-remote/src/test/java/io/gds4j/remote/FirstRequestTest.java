@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.time.Duration;
+import java.util.Arrays;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -152,5 +153,55 @@ class FirstRequestTest {
                 .hasMessageContaining("allows " + (SIZE - 1))
                 .returns(Errno.EFBIG, failure -> failure.errno().orElse(0));
         assertReadsAll(OPTIONS.withSequential(SIZE));
+    }
+
+    /** An answer that has all must not be asked for again, nor an encoded one be believed. */
+    @ParameterizedTest(name = "status {0}, {1} bytes, {2}")
+    @CsvSource({"200, 100, '', '', 1", "200, 0, '', '', 1", "416, 0, '', 'bytes */0', 1", "416, 0, '', '', 2",
+            "206, 100, '', 'bytes 0-99/100', 1"})
+    void answersAreAskedForOnce(int status, int size, String encoding, String range, int requests)
+            throws InterruptedException {
+        server.on((exchange, request) -> {
+            if (request > requests) {
+                exchange.sendResponseHeaders(410, -1);
+                return true;
+            }
+            if (!range.isEmpty()) {
+                exchange.getResponseHeaders().set("Content-Range", range);
+            }
+            exchange.sendResponseHeaders(request == 2 ? 200 : status, size == 0 ? -1 : size);
+            exchange.getResponseBody().write(BYTES, 0, size);
+            return true;
+        });
+        HttpSource source = HttpSource.open(uri, OPTIONS);
+        assertThat(source.size()).isEqualTo(size);
+        byte[] into = new byte[size];
+        assertThat(source.read(0, MemorySegment.ofArray(into), Cancellation.NEVER)).isEqualTo(size);
+        assertThat(into).isEqualTo(Arrays.copyOf(BYTES, size));
+        assertThat(server.requests()).isEqualTo(requests);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {100, HEAD + 1})
+    void encodedObjectWithoutRangesIsRefused(int size) {
+        server.on((exchange, request) -> {
+            exchange.getResponseHeaders().set("Content-Encoding", "gzip");
+            return answer(exchange, 200, "", 0, size);
+        });
+        assertThat(refused(OPTIONS.withSequential(true))).hasMessageContaining("the body is encoded: gzip");
+        assertThat(server.requests()).isEqualTo(1);
+    }
+
+    @Test
+    void copyThatFindsNoFolderNamesIt() {
+        server.on((exchange, request) -> answer(exchange, 200, "", 0, SIZE));
+        String folder = System.setProperty("java.io.tmpdir", "/nonexistent/gds4j");
+        try {
+            assertThat(refused(OPTIONS.withSequential(true)))
+                    .hasMessageContaining("no copy of the object in /nonexistent/gds4j")
+                    .returns(Errno.EIO, failure -> failure.errno().orElse(0));
+        } finally {
+            System.setProperty("java.io.tmpdir", folder);
+        }
     }
 }

@@ -10,6 +10,8 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.source.Cancellation;
@@ -20,20 +22,24 @@ import java.lang.foreign.ValueLayout;
 import java.net.InetSocketAddress;
 import java.net.ProxySelector;
 import java.net.URI;
+import java.net.http.HttpRequest;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** HTTP objects as sources, over a server that misbehaves. */
+@Timeout(60)
 class HttpSourceTest {
     private static final int SIZE = 700_001;
     private static final byte[] BYTES = RangeServer.random(SIZE);
@@ -294,5 +300,59 @@ class HttpSourceTest {
         server.close();
         assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).isInstanceOf(CuFileException.class)
                 .hasMessageContaining(uri.toString()).hasMessageContaining("3 attempts");
+    }
+
+    @Test
+    void sourceTellsWhatItIs() {
+        HttpSource source = HttpSource.open(uri.resolve("/object.bin?key=secret"), OPTIONS);
+        assertThat(source.identity()).isEqualTo(uri + "?...");
+        assertThat(source).hasToString("HttpSource[%s?..., 700001 bytes]".formatted(uri));
+        assertThat(source.contentVersion()).contains("ETag \"v1\"");
+        assertThat(source.isKnown(0, 64 << 10)).isTrue();
+        assertThat(source.isKnown(1, 64 << 10)).isFalse();
+        assertThat(source.isKnown((64 << 10) - 1, 1)).isTrue();
+        server.etag = "W/\"v1\"";
+        assertThat(HttpSource.open(uri, OPTIONS).contentVersion()).isEmpty();
+    }
+
+    @Test
+    void firstBytesNeedNoFurtherRequest() throws Exception {
+        HttpSource source = HttpSource.open(uri, OPTIONS);
+        byte[] into = new byte[64 << 10];
+        assertThat(source.read(0, MemorySegment.ofArray(into), () -> true)).isEqualTo(into.length);
+        assertThat(into).isEqualTo(Arrays.copyOf(BYTES, into.length));
+        assertThat(server.requests()).isEqualTo(1);
+        assertThatThrownBy(() -> source.read(1, MemorySegment.ofArray(into), () -> true))
+                .isInstanceOf(InterruptedException.class);
+    }
+
+    @Test
+    void interruptedThreadOpensNothingAndStaysInterrupted() {
+        Thread.currentThread().interrupt();
+        CuFileInterruptedException e =
+                catchThrowableOfType(CuFileInterruptedException.class, () -> HttpSource.open(uri, OPTIONS));
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(e).hasMessageContaining("interrupted while %s was opened".formatted(uri));
+        assertThat(e.errno()).hasValue(Errno.EINTR);
+    }
+
+    @Test
+    void userOfAUrlStaysOutOfTheRequest() {
+        URI named = URI.create(uri.toString().replace("http://", "http://user:secret@"));
+        HttpConnections connections = HttpConnections.of(uri, OPTIONS);
+        HttpRequest request = HttpSource.request(connections, named, named, "Basic x", Map.of()).build();
+        assertThat(request.uri()).isEqualTo(uri);
+        assertThat(request.headers().firstValue("Authorization")).contains("Basic x");
+    }
+
+    /** Only the place of a redirect may have expired. */
+    @Test
+    void objectThatIsGoneIsAskedForOnce() {
+        AtomicInteger asked = new AtomicInteger();
+        failure(OPTIONS.withRequests(1 << 20, 1), (exchange, request) -> {
+            asked.incrementAndGet();
+            return status(exchange, 404);
+        });
+        assertThat(asked).hasValue(1);
     }
 }

@@ -8,9 +8,11 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -75,6 +77,9 @@ class ObjectVersionTest {
             Last-Modified: 1              | Last-Modified: 1; Content-Range: bytes 100-199/1000 | ''
             Last-Modified: 1              | Last-Modified: 2; Content-Range: bytes 100-199/1000 | the object changed: Last-Modified was 1, now it is 2
             ''                            | Content-Range: bytes 100-199/1000                 | ''
+            x-goog-generation: 1          | x-goog-generation: 1; Content-Range: bytes 100-199/1000 | ''
+            x-goog-generation: 1          | Content-Range: bytes 100-199/1000                 | ''
+            x-goog-generation: 1          | x-goog-generation: 2; Content-Range: bytes 100-199/1000 | the object changed: its generation was 1, now it is 2
             ETag: "a"                     | ETag: "a"; Content-Encoding: gzip; Content-Range: bytes 100-199/1000 | the body is encoded: gzip
             """)
     void everyAnswerAgreesWithTheFirst(String first, String then, String mismatch) {
@@ -120,7 +125,7 @@ class ObjectVersionTest {
 
     @ParameterizedTest
     @CsvSource({"'', 0", "0, 0", "7, 7", "' 7 ', 7", "3600, 3600", "3601, 3600", "999999999, 3600", "9999999999, 3600",
-            "99999999999999999999, 3600", "1e9, 0",
+            "99999999999999999999, 3600", "000000007, 7", "1e9, 0",
             "-1, 0", "soon, 0"})
     void pauseThatAServerAsksForHasALimit(String text, long seconds) {
         assertThat(headers("Retry-After: " + text).retryAfter()).isEqualTo(seconds * 1_000_000_000);
@@ -134,5 +139,84 @@ class ObjectVersionTest {
                 headers("Retry-After: " + then.format(DateTimeFormatter.RFC_1123_DATE_TIME)).retryAfter());
         assertThat(pause).isBetween(Duration.ofSeconds(40), Duration.ofSeconds(101));
         assertThat(headers("Retry-After: " + MONDAY).retryAfter()).as("passed").isZero();
+    }
+
+    @ParameterizedTest(name = "status {0}, {1}")
+    @CsvSource(delimiter = '|', textBlock = """
+            # status | headers | why the length of the body is unknown
+            206 | ''                                            | ''
+            206 | Content-Length: 10                            | ''
+            206 | Content-Length: 10; Content-Length: 10        | ''
+            206 | Content-Length: 10; Content-Length: 11        | the Content-Length of the answer is wrong
+            206 | Content-Length: 9223372036854775807           | ''
+            206 | Content-Length: 9223372036854775808           | the Content-Length of the answer is wrong
+            206 | Content-Length: ten                           | the Content-Length of the answer is wrong
+            206 | Transfer-Encoding: Chunked                    | ''
+            206 | Transfer-Encoding: gzip                       | the transfer coding of the answer is unknown: gzip
+            206 | Transfer-Encoding: gzip; Transfer-Encoding: chunked | the transfer coding of the answer is unknown: gzip, chunked
+            206 | Transfer-Encoding: chunked; Content-Length: 1 | the answer has both Transfer-Encoding and Content-Length
+            204 | ''                                            | ''
+            204 | Content-Length: 0                             | ''
+            204 | Content-Length: 1                             | status 204 with a body
+            204 | Transfer-Encoding: chunked                    | status 204 with a body
+            """)
+    void headersTellTheLengthOfTheBody(int status, String text, String fault) {
+        AnswerHead head = new AnswerHead(status, headers(text).headers());
+        assertThat(head.fault().orElse("")).isEqualTo(fault);
+        if (fault.isEmpty()) {
+            assertThat(head.tellsEnd()).isEqualTo(!text.isEmpty());
+        }
+    }
+
+    @Test
+    void bodyThatEndsWithItsConnectionTellsNoEnd() {
+        assertThat(headers("Transfer-Encoding: gzip").tellsEnd()).isFalse();
+        assertThat(headers("Content-Length: 0").tellsEnd()).isTrue();
+    }
+
+    /** @param more bytes beyond the limit */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1})
+    void headersHaveALimit(int more) {
+        String line = "x".repeat((96 << 10) - 4 + more);
+        assertThat(headers("Name: " + line).fault()).isEqualTo(
+                more == 0 ? Optional.empty() : Optional.of(AnswerHead.TOO_LONG));
+        // with 32 for each header they have 256 KiB
+        String half = "x".repeat((64 << 10) - 32 - 2);
+        String three = "A1: %s; A2: %s; A3: %s; A4: ".formatted(half, half, half);
+        assertThat(headers(three + half + "x".repeat(more)).fault()).isEqualTo(
+                more == 0 ? Optional.empty() : Optional.of(AnswerHead.TOO_LONG));
+    }
+
+    @Test
+    void headersOfFailuresAreRead() {
+        AnswerHead none = headers("");
+        AnswerHead head =
+                headers("x-goog-generation: 17; X-Error-Code: GatedRepo; x-amz-bucket-region: eu-west-9; Date: "
+                        + MONDAY);
+        assertThat(head.generation()).isEqualTo("17");
+        assertThat(none.generation()).isEmpty();
+        assertThat(head.hubCode()).isEqualTo("GatedRepo");
+        assertThat(head.bucketRegion()).contains("eu-west-9");
+        assertThat(headers("x-amz-bucket-region: <html>").bucketRegion()).isEmpty();
+        assertThat(head.date()).contains(Instant.parse("2026-11-23T10:00:00Z"));
+        assertThat(none.date()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"401, 'Bearer error=\"invalid_token\"', true", "401, Bearer, false",
+            "403, 'Bearer error=\"invalid_token\"', false"})
+    void tokenIsRefusedByNameOnly(int status, String header, boolean refused) {
+        assertThat(new AnswerHead(status, headers("WWW-Authenticate: " + header).headers()).refusesToken())
+                .isEqualTo(refused);
+    }
+
+    /** Otherwise the first request after the pause came too early. */
+    @Test
+    void pauseLastsUntilTheTimeThatTheServerNames() {
+        ZonedDateTime then = ZonedDateTime.now(ZoneOffset.UTC).plusSeconds(100).truncatedTo(ChronoUnit.SECONDS);
+        String header = "Retry-After: " + then.format(DateTimeFormatter.RFC_1123_DATE_TIME);
+        Duration pause = Duration.ofNanos(headers(header).retryAfter());
+        assertThat(pause).isGreaterThanOrEqualTo(Duration.between(Instant.now(), then));
     }
 }

@@ -238,4 +238,19 @@ class RangeBodyTest {
         assertThatThrownBy(() -> sent(body)).hasRootCauseInstanceOf(IllegalStateException.class);
         assertThat(body.contentLength()).isEqualTo(10);
     }
+
+    /** The client of the JDK does not ask for a body without bytes, so that one may be on its way unseen. */
+    @Test
+    void forgottenBodyTellsWhetherAClientMayHaveBegun() throws IOException {
+        CountedBody unused = new CountedBody(MemorySegment.ofArray(new byte[10]));
+        assertThat(unused.forget()).isFalse();
+        assertThat(new CountedBody(MemorySegment.NULL).forget()).isTrue();
+        CountedBody used = new CountedBody(MemorySegment.ofArray(new byte[10]));
+        used.use(bytes -> {
+        });
+        assertThat(used.forget()).isTrue();
+        CountedBody subscribed = new CountedBody(MemorySegment.ofArray(new byte[10]));
+        sent(subscribed);
+        assertThat(subscribed.forget()).isTrue();
+    }
 }

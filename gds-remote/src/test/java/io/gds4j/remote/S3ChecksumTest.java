@@ -97,4 +97,24 @@ class S3ChecksumTest {
             assertThat(server.requests).hasSize(status == 403 ? 1 : 2);
         }
     }
+
+    /** The server has other bytes than those that were sent. */
+    @Test
+    void partWithAnotherChecksumFailsTheUpload() throws Exception {
+        SSLContext tls = TlsTest.context(folder);
+        try (S3Server server = new S3Server(Optional.of(tls))) {
+            server.checksums = "CRC32C";
+            server.comparesParts = true;
+            server.on((exchange, request) -> {
+                if (exchange.getRequestHeaders().containsKey("x-amz-checksum-crc32c")) {
+                    exchange.getResponseHeaders().set("x-amz-checksum-crc32c", "AAAAAA==");
+                }
+                return false;
+            });
+            CuFileException e = catchThrowableOfType(CuFileException.class, () -> upload(server, Optional.of(tls)));
+            assertThat(e.detail()).contains("the server has the checksum 'AAAAAA==' instead of ");
+            assertThat(server.objects).isEmpty();
+            assertThat(server.uploads).isEmpty();
+        }
+    }
 }

@@ -12,6 +12,7 @@ import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -484,5 +485,86 @@ class S3FilesTest {
             Files.readAllBytes(cached(key));
         }
         assertThat(cachedBytes()).isBetween(9L << 20, 18L << 20);
+    }
+
+    /** A source that another program changes, or that answers with no byte. */
+    private record Changing(AtomicLong reads, boolean isEmpty) implements RangeSource {
+        @Override
+        public String identity() {
+            return "changing";
+        }
+
+        @Override
+        public long size() {
+            return 10;
+        }
+
+        @Override
+        public Optional<String> contentVersion() {
+            return Optional.of("after reads: " + reads);
+        }
+
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) {
+            assertThat(reads.incrementAndGet()).isEqualTo(1);
+            return isEmpty ? 0 : target.byteSize();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"false, changing changed while it was uploaded", "true, changing became shorter while it was uploaded"})
+    void smallContentThatChangesBecomesNoObject(boolean isEmpty, String message) {
+        Changing source = new Changing(new AtomicLong(), isEmpty);
+        assertThatThrownBy(() -> S3Files.upload(source, path("x"))).isInstanceOf(IOException.class).hasMessage(message);
+        assertThat(server.objects).isEmpty();
+    }
+
+    /** The parts in flight end before the upload is given up, and no further one begins: a late part would stay at the server. */
+    @ParameterizedTest
+    @ValueSource(ints = {4, 100})
+    void failedPartEndsTheOthers(int count) {
+        Counted source = new Counted(new byte[count], new AtomicLong());
+        Thread caller = Thread.currentThread();
+        AtomicLong begun = new AtomicLong();
+        AtomicLong running = new AtomicLong();
+        CountDownLatch ended = new CountDownLatch(1);
+        CountDownLatch four = new CountDownLatch(4);
+        assertThatThrownBy(() -> Parts.send(source, count, 1, URI.create("s3://models/x"), (number, bytes) -> {
+            running.incrementAndGet();
+            begun.incrementAndGet();
+            four.countDown();
+            try {
+                four.await();
+                if (number == 0) {
+                    throw new IOException("refused");
+                }
+                // the caller waits for these parts, and takes no result any more
+                while (caller.getState() != Thread.State.TIMED_WAITING && ended.getCount() > 0) {
+                    Thread.onSpinWait();
+                }
+                return number;
+            } catch (InterruptedException e) {
+                throw new IOException(e);
+            } finally {
+                running.decrementAndGet();
+            }
+        })).isInstanceOf(IOException.class).hasMessage("refused");
+        long left = running.get();
+        ended.countDown();
+        assertThat(left).as("parts in flight").isZero();
+        assertThat(begun).hasValue(4);
+    }
+
+    @Test
+    void partsAreSentOnceAndReturnedInOrder() throws IOException {
+        Counted source = new Counted(RangeServer.random(23), new AtomicLong());
+        List<String> sent = Parts.send(source, 23, 5, URI.create("s3://models/x"),
+                (number, bytes) -> number + Arrays.toString(bytes.toArray(ValueLayout.JAVA_BYTE)));
+        assertThat(sent).hasSize(5);
+        for (int i = 0; i < 5; i++) {
+            assertThat(sent.get(i)).isEqualTo(
+                    i + Arrays.toString(Arrays.copyOfRange(source.bytes, i * 5, Math.min(23, i * 5 + 5))));
+        }
+        assertThat(source.read).hasValue(23);
     }
 }
