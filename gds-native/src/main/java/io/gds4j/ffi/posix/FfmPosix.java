@@ -62,6 +62,12 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle SCHED_SETAFFINITY = words("sched_setaffinity");
     private static final MethodHandle SYSCALL = words("syscall");
 
+    /** io_uring_enter has six parameters, so that syscall has seven; programs without io_uring do not link it. */
+    private static final class Enter {
+        static final MethodHandle SYSCALL = LIBC.function(
+                "syscall", Linkage.WORDS.appendArgumentLayouts(JAVA_LONG), CallState.CAPTURE_ERRNO);
+    }
+
     private static final int CALLING_THREAD = 0;
     private static final int PR_SET_TIMERSLACK = 29;
     private static final int PR_GET_TIMERSLACK = 30;
@@ -297,7 +303,15 @@ public final class FfmPosix implements Posix {
 
     @Override
     public int ioUringEnter(int fd, int submit, int wait, int flags) {
-        return (int) word(SYSCALL, SYS_IO_URING_ENTER, fd, submit, wait, flags, 0);
+        CallState state = CallState.current();
+        try {
+            return (int) state.resultOrErrno(
+                    (long) Enter.SYSCALL.invokeExact(
+                            state.errnoSlot(), SYS_IO_URING_ENTER, (long) fd, (long) submit, (long) wait,
+                            (long) flags, 0L, 0L));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
     }
 
     @Override
