@@ -56,7 +56,7 @@ public final class GdsCommand implements Runnable {
     /** Makes java.util.logging print one line per record, like all other output on standard error. */
     private static final String LOG_FORMAT = "java.util.logging.SimpleFormatter.format";
     private static final String JSON_OPTION = "--json";
-    /** Property with a location to load first: so the run that makes the archive of classes loads by HTTP, too. */
+    /** Property with locations to load first, each on a line: the run that makes the archive of classes loads them, too. */
     private static final String TRAINING = "gds4j.training";
 
     private final Terminal terminal;
@@ -90,7 +90,8 @@ public final class GdsCommand implements Runnable {
         }
         String training = System.getProperty(TRAINING);
         if (training != null) {
-            run(Terminal.ofProcess(), "load", training, "-t", "host", JSON_OPTION);
+            training.lines()
+                    .forEach(location -> run(Terminal.ofProcess(), "load", location, "-t", "host", JSON_OPTION));
         }
         HeadStart start = HeadStart.of(args);
         int status = run(Terminal.ofProcess(), args);

@@ -12,10 +12,14 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Serves a file by HTTP to the run that makes the launcher's class archive: so that a user's first load of a remote object finds its
- * classes there. The build starts this file by itself, without the other classes.
+ * Serves a file by HTTP to the run that makes the launcher's class archive, and names a checkpoint of PyTorch to it: so that a user's
+ * first load of a remote object or of such a checkpoint finds its classes there. The build starts this file by itself, without the
+ * other classes.
  */
 final class ArchiveTraining {
+    /** A checkpoint of torch.distributed.checkpoint, whose records are files of torch.save; from the build's folder. */
+    static final Path DISTCP = Path.of("../../gds-loader/src/test/resources/io/gds4j/loader/libraries/distcp");
+
     private ArchiveTraining() {
     }
 
@@ -24,7 +28,7 @@ final class ArchiveTraining {
         HttpServer server = serve(Path.of(args[0]));
         try {
             List<String> command = new ArrayList<>(List.of(args).subList(1, args.length));
-            command.add(1, "-Dgds4j.training=" + location(server));
+            command.add(1, "-Dgds4j.training=" + location(server) + "\n" + DISTCP);
             new ProcessBuilder(command).inheritIO().start().waitFor();
         } finally {
             server.stop(0);

@@ -21,4 +21,13 @@ class ArchiveTrainingTest {
         assertThat(run.status()).as(run.err()).isZero();
         assertThat(run.out()).contains("\"path\":\"http://127.0.0.1:", "\"USER_SOURCE\":");
     }
+
+    @Test
+    void checkpointOfPytorchIsThere() {
+        GdsRun run = GdsRun.gds("load", Path.of("target").resolve(ArchiveTraining.DISTCP).toString(), "-t", "host",
+                "--json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.out()).contains("\"format\":\"distcp\"");
+    }
 }

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -41,7 +42,7 @@ final class DistcpRecords {
     private final Path metadata;
     private final Map<Path, FileVersion> versions = new LinkedHashMap<>();
     private final KnownRecords known = new KnownRecords();
-    private final Map<Part, Found> found = new HashMap<>();
+    private final Map<Part, Found> found = new IdentityHashMap<>();
     private final List<TensorInfo> tensors = new ArrayList<>();
 
     private DistcpRecords(Path metadata) {
@@ -182,7 +183,7 @@ final class DistcpRecords {
             }
         });
         for (DimensionOrder order : candidates) {
-            if (parts.stream().allMatch(part -> moved(part.order, part.box.shape()).equals(
+            if (candidates.size() == 1 || parts.stream().allMatch(part -> moved(part.order, part.box.shape()).equals(
                     moved(order, part.box.shape())))) {
                 return order;
             }

@@ -71,11 +71,10 @@ final class RecordBlocks {
                 return known;
             }
         }
-        Block block = new Block(offset, file.read(offset, (int) Math.min(BLOCK, file.size() - offset)));
+        ByteBuffer bytes = blocks.size() < MAX_BLOCKS ? ByteBuffer.allocate(BLOCK) : blocks.removeLast().bytes;
+        file.read(offset, bytes.clear().limit((int) Math.min(BLOCK, file.size() - offset)));
+        Block block = new Block(offset, bytes.flip());
         blocks.addFirst(block);
-        if (blocks.size() > MAX_BLOCKS) {
-            blocks.removeLast();
-        }
         return block;
     }
 }

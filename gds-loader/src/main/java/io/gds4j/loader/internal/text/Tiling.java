@@ -36,9 +36,16 @@ public final class Tiling {
     private Tiling(List<Long> shape, List<Box> boxes) {
         this.shape = shape;
         this.boxes = boxes;
-        this.cut = IntStream.range(0, shape.size())
-                .filter(i -> boxes.stream().anyMatch(box -> !box.size.get(i).equals(shape.get(i))))
-                .toArray();
+        this.cut = IntStream.range(0, shape.size()).filter(this::isCut).toArray();
+    }
+
+    private boolean isCut(int dimension) {
+        for (Box box : boxes) {
+            if (!box.size.get(dimension).equals(shape.get(dimension))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns what is wrong with boxes that do not tile a shape with elements; empty if they do. */
@@ -73,6 +80,9 @@ public final class Tiling {
      * the shape.
      */
     private Optional<String> fault() {
+        if (followEachOther()) {
+            return Optional.empty();
+        }
         Optional<String> excess = excess();
         if (excess.isPresent()) {
             return excess;
@@ -91,6 +101,27 @@ public final class Tiling {
         return corners.isEmpty() ? Optional.empty() : Optional.of(gap(shape, boxes)
                 .map(gap -> "is incomplete: no file has " + gap)
                 .orElse("has parts that overlap"));
+    }
+
+    /** Returns whether boxes follow each other in the only cut dimension, as ranks write them: that needs no count of corners. */
+    private boolean followEachOther() {
+        if (cut.length != 1) {
+            return false;
+        }
+        long end = 0;
+        for (Box box : boxes) {
+            for (int i = 0; i < shape.size(); i++) {
+                if (box.begin.get(i) != (i == cut[0] ? end : 0)) {
+                    return false;
+                }
+            }
+            long next = box.end(cut[0]);
+            if (next < end || next > shape.get(cut[0])) {
+                return false;
+            }
+            end = next;
+        }
+        return end == shape.get(cut[0]);
     }
 
     /** Adds {@code sign} for each corner of a box with an even number of ends, its opposite for the others. */
