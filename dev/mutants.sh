@@ -34,9 +34,9 @@ package compat.plan gds-compat 'plan.* -plan.TransferPlanner' \
 package compat.planner gds-compat plan.TransferPlanner \
     'plan.*Test deliver.*Test KernelErrorsTest'
 package compat.deliver gds-compat 'deliver.*' \
-    'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest GpuTransfersTest file.SourcesTest'
+    'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest GpuTransfersTest file.SourcesTest FlightRecordingTest'
 package compat.transfer gds-compat 'transfer.*' \
-    'plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest FragmentsTest GatheredReadsTest GpuTransfersTest KernelErrorsTest PreparationTest'
+    'transfer.*Test plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest FragmentsTest GatheredReadsTest GpuTransfersTest KernelErrorsTest PreparationTest'
 package libcufile.stream gds-libcufile 'stream.*' \
     'stream.*Test LibCuFileContractTest'
 package libcufile.batch gds-libcufile 'batch.*' \

@@ -304,7 +304,9 @@ class FragmentsTest extends RandomFragments {
         assertThat(result.moved()).isEqualTo(10);
         assertThat(result.isComplete()).isFalse();
         assertThat(result.error()).isEmpty();
+        long written = driver.bytesWritten();
         assertThat(handle.write(memories.get(2), 100, 0, 0, result)).isEqualTo(100);
+        assertThat(driver.bytesWritten() - written).isEqualTo(100);
         assertThat(result.bytes(IoPath.COMPAT_BUFFERED) + result.bytes(IoPath.COMPAT_CACHED)).isEqualTo(100);
         assertThat(result.whyNotDirect()).hasValueSatisfying(
                 reason -> assertThat(reason).startsWith("the memory is the host's"));

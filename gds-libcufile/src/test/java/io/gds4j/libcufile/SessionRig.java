@@ -35,6 +35,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** An open session on the doubles, with a file of known content. After a test no rule is broken and nothing is open. */
@@ -66,6 +67,7 @@ public abstract class SessionRig {
     }
 
     @AfterEach
+    @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     protected final void nothingIsBrokenOrLeft() {
         while (backend.useCount() > 0) {
             backend.driverClose();

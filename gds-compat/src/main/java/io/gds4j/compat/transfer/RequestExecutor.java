@@ -126,7 +126,7 @@ public final class RequestExecutor {
                 : decisive(request.copies(), scatteredRequests.getAndIncrement());
     }
 
-    private static MemoryRange decisive(List<ScatterCopy> copies, int turn) {
+    static MemoryRange decisive(List<ScatterCopy> copies, int turn) {
         long gpus = 0;
         for (ScatterCopy copy : copies) {
             gpus |= gpuBit(copy.destination().range());

@@ -82,6 +82,9 @@ class EntryThreadsTest {
         assertThat(threads.add(entries(3, 5))).isEmpty();
         started.forEach(Runnable::run);
         assertThat(served).containsExactly(3, 4);
+
+        startable = 0;
+        assertThat(threads.add(entries(5, 7))).as("the thread that started has ended").containsExactly(5, 6);
     }
 
     @Test

@@ -25,8 +25,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -34,6 +40,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Batches on direct storage use the library's own. A submission takes all entries or none, each event comes once, and the library
  * never has more entries than slabs.
  */
+@Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LibraryBatchTest extends SessionRig {
     private static final int PAGE = 4096;
     private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
@@ -42,7 +49,7 @@ class LibraryBatchTest extends SessionRig {
 
     @Override
     protected FakeMachine machine() {
-        return new FakeMachine().withDirectStorage();
+        return FakeMachine.withTwoGpus().withDirectStorage();
     }
 
     private static BatchRequest read(BackendFile file, MemoryAllocation memory, long size, long fileOffset, long at) {
@@ -171,12 +178,14 @@ class LibraryBatchTest extends SessionRig {
                 batch,
                 List.of(
                         new BatchRequest(file, Operation.READ, memory.range(), 8192, SIZE - 4096, 0, 1),
-                        new BatchRequest(file, Operation.READ, memory.range(), 4096, SIZE, 8192, 2)),
+                        new BatchRequest(file, Operation.READ, memory.range(), 4096, SIZE, 8192, 2),
+                        new BatchRequest(file, Operation.READ, memory.range(), 4096, SIZE + 4096, 8192, 3)),
                 0);
-        List<BatchEvent> events = backend.batchIoGetStatus(batch, 2, 4, Optional.of(Duration.ofSeconds(5)));
+        List<BatchEvent> events = backend.batchIoGetStatus(batch, 3, 4, Optional.of(Duration.ofSeconds(5)));
         assertThat(events).extracting(BatchEvent::cookie, BatchEvent::status, BatchEvent::result)
                 .containsExactlyInAnyOrder(
-                        tuple(1L, BatchStatus.COMPLETE, 4096L), tuple(2L, BatchStatus.COMPLETE, 0L));
+                        tuple(1L, BatchStatus.COMPLETE, 4096L), tuple(2L, BatchStatus.COMPLETE, 0L),
+                        tuple(3L, BatchStatus.COMPLETE, 0L));
         assertThat(bytes(memory, 0, 4096)).isEqualTo(expected(SIZE - 4096, 4096));
         assertThat(bytes(memory, 4096, 16384 - 4096)).containsOnly(7);
         backend.batchIoDestroy(batch);
@@ -244,8 +253,9 @@ class LibraryBatchTest extends SessionRig {
         assertThat(events).hasSize(64);
         assertThat(events.stream().filter(event -> event.status() == BatchStatus.COMPLETE)).hasSize(32);
         assertThat(events.stream().filter(event -> event.status() == BatchStatus.FAILED))
-                .hasSize(32)
-                .allMatch(event -> event.result() == -5035);
+                .allMatch(event -> event.result() == -5035)
+                .extracting(BatchEvent::cookie).as("in their order")
+                .containsExactlyElementsOf(LongStream.range(32, 64).boxed().toList());
     }
 
     @Test
@@ -281,23 +291,33 @@ class LibraryBatchTest extends SessionRig {
         assertThat(fake.callsOf("cuFileBatchIOCancel")).isEmpty();
     }
 
+    /** The library may still use the slabs: no entry gets them any more. */
     @Test
-    void entryLostByARefusedSubmissionFails() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+    void entryLostByARefusedSubmissionFailsAndKeepsItsSlab() {
+        int slabs = SLABS_OF_A_MEBIBYTE / 2;
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
-        BackendBatch batch = backend.batchIoSetUp(8);
+        BackendBatch batch = backend.batchIoSetUp(64);
         fake.batches().hold();
-        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, slabs, 65536), 0);
         fake.batches().refuseAndLose(5040);
         expect(
                 CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                 () -> backend.batchIoSubmit(batch, reads(file, memory, 2, PAGE), 0));
         fake.batches().refuseSubmits(0);
         fake.batches().release();
-        assertThat(backend.batchIoGetStatus(batch, 4, 8, SOON))
-                .hasSize(4)
+        assertThat(backend.batchIoGetStatus(batch, slabs, 64, SOON))
+                .hasSize(slabs)
                 .allMatch(event -> event.status() == BatchStatus.FAILED
                         && event.result() == -CuFileError.INTERNAL_ERROR.code());
+        backend.batchIoSubmit(batch, reads(file, memory, 3, 65536), 0);
+        assertThat(backend.batchIoGetStatus(batch, 0, 64, AT_ONCE)).isEmpty();
+        backend.batchIoCancel(batch);
+        assertThat(backend.batchIoGetStatus(batch, 3, 64, SOON)).hasSize(3)
+                .allMatch(event -> event.status() == BatchStatus.CANCELED && event.result() == -Errno.ECANCELED);
+        backend.batchIoSubmit(batch, reads(file, memory, 3, PAGE), 0);
+        assertThat(backend.batchIoGetStatus(batch, 3, 64, SOON)).as("other slabs").hasSize(3)
+                .allMatch(event -> event.result() == PAGE);
     }
 
     @Test
@@ -445,5 +465,142 @@ class LibraryBatchTest extends SessionRig {
     void minimumOutsideZeroToMaximumIsRefused(int minimum) {
         BackendBatch batch = backend.batchIoSetUp(4);
         expect(CuFileError.INVALID_VALUE, () -> backend.batchIoGetStatus(batch, minimum, 4, AT_ONCE));
+    }
+
+    /** Each used slab comes back, whatever became of its entry. */
+    @Test
+    void failedEntriesKeepNoSlab() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(64);
+        for (int errno : new int[]{Errno.EIO, 0, Errno.EIO, 0}) {
+            fake.batches().failEntries(errno);
+            backend.batchIoSubmit(batch, reads(file, memory, 64, 65536), 0);
+            assertThat(backend.batchIoGetStatus(batch, 64, 64, SOON)).hasSize(64)
+                    .allMatch(event -> event.result() == (errno == 0 ? 65536 : -errno));
+        }
+    }
+
+    /** @param early bytes after which the library ends the entry; -1 for none */
+    @ParameterizedTest
+    @CsvSource({"HOST, -1, 4096+8192", "CUDA_DEVICE, -1, 4096+8192", "CUDA_DEVICE, 1000, 4096+1000 5096+7192",
+            "CUDA_DEVICE, 0, 4096+8192"})
+    void bytesOfAnEntryAreReportedOnce(MemoryKind kind, int early, String heard) {
+        MemoryAllocation memory = allocate(kind, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(1);
+        if (early >= 0) {
+            fake.batches().stopEntriesAfter(early);
+        }
+        List<String> lines = new CopyOnWriteArrayList<>();
+        BatchRequest request = read(file, memory, 8192, PAGE, 0);
+        backend.batchIoSubmit(batch, List.of(request.reportTo((path, at, bytes) -> lines.add(at + "+" + bytes))), 0);
+        assertThat(backend.batchIoGetStatus(batch, 1, 1, SOON))
+                .containsExactly(new BatchEvent(PAGE, BatchStatus.COMPLETE, 8192));
+        assertThat(String.join(" ", lines)).isEqualTo(heard);
+        assertThat(bytes(memory, 0, 8192)).isEqualTo(expected(PAGE, 8192));
+    }
+
+    /** A wait for the library's entries and single ones ends with whichever is first. */
+    @Test
+    void entryOfTheLibraryEndsAWaitWhileASingleOneMoves() throws Exception {
+        MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation gpu = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(2);
+        CountDownLatch go = new CountDownLatch(1);
+        fake.transfers().during(() -> awaitLatch(go));
+        fake.batches().hold();
+        try {
+            backend.batchIoSubmit(batch, List.of(read(file, host, PAGE, 0, 0), read(file, gpu, PAGE, 8192, 0)), 0);
+            AtomicReference<List<BatchEvent>> found = new AtomicReference<>();
+            Thread waiter = Thread.ofPlatform().daemon()
+                    .start(() -> found.set(backend.batchIoGetStatus(batch, 1, 2, Optional.empty())));
+            awaitTimedWait(waiter);
+            fake.batches().release();
+            waiter.join();
+            assertThat(found.get()).containsExactly(new BatchEvent(8192, BatchStatus.COMPLETE, PAGE));
+        } finally {
+            go.countDown();
+        }
+        assertThat(backend.batchIoGetStatus(batch, 1, 2, SOON))
+                .containsExactly(new BatchEvent(0, BatchStatus.COMPLETE, PAGE));
+    }
+
+    @Test
+    void aLimitOfAgesIsNone() throws InterruptedException {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        fake.batches().hold();
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
+        AtomicReference<List<BatchEvent>> found = new AtomicReference<>();
+        Thread waiter = Thread.ofPlatform().daemon().start(() -> found.set(
+                backend.batchIoGetStatus(batch, 4, 4, Optional.of(Duration.ofSeconds(Long.MAX_VALUE)))));
+        awaitTimedWait(waiter);
+        fake.batches().release();
+        waiter.join();
+        assertThat(found.get()).hasSize(4);
+    }
+
+    @Test
+    void destroyingABatchAgainWaitsForTheFirstCall() throws InterruptedException {
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        CountDownLatch go = new CountDownLatch(1);
+        fake.transfers().during(() -> awaitLatch(go));
+        MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
+        List<Thread> callers = new ArrayList<>();
+        try {
+            backend.batchIoSubmit(batch, reads(file, host, 1, PAGE), 0);
+            for (int i = 0; i < 2; i++) {
+                callers.add(Thread.ofPlatform().daemon().start(() -> backend.batchIoDestroy(batch)));
+                while (callers.getLast().getState() != Thread.State.WAITING) {
+                    assertThat(callers.getLast().isAlive()).as("waits").isTrue();
+                    Thread.onSpinWait();
+                }
+            }
+        } finally {
+            go.countDown();
+        }
+        for (Thread caller : callers) {
+            caller.join();
+        }
+        assertThat(bytes(host, 0, PAGE)).isEqualTo(expected(0, PAGE));
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void awaitTimedWait(Thread thread) {
+        while (thread.getState() != Thread.State.TIMED_WAITING) {
+            assertThat(thread.isAlive()).as("still waiting").isTrue();
+            Thread.onSpinWait();
+        }
+    }
+
+    /** The library takes the memory of a submission for that of the current context. */
+    @Test
+    void entriesOfEachGpuAreSubmittedInItsContext() {
+        List<MemoryAllocation> memories =
+                List.of(allocate(MemoryKind.CUDA_DEVICE, 65536, 0), allocate(MemoryKind.CUDA_DEVICE, 65536, 1));
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(6);
+        List<BatchRequest> requests = new ArrayList<>();
+        for (int gpu : new int[]{0, 1, 1, 0, 0, 1}) {
+            long at = requests.size() * (long) PAGE;
+            requests.add(read(file, memories.get(gpu), PAGE, at, at));
+        }
+        backend.batchIoSubmit(batch, requests, 0);
+        assertThat(backend.batchIoGetStatus(batch, 6, 6, SOON)).hasSize(6).allMatch(event -> event.result() == PAGE);
+        for (BatchRequest request : requests) {
+            MemoryAllocation memory = memories.get(request.memory().device());
+            assertThat(bytes(memory, request.bufferOffset(), PAGE)).isEqualTo(expected(request.fileOffset(), PAGE));
+        }
     }
 }

@@ -22,10 +22,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -33,6 +36,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Entries that the library would serve by POSIX I/O are single transfers; all entries here are. The library's batches never get
  * them, because its threads go on with such an entry after its event was taken.
  */
+@Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SingleEntryTest extends SessionRig {
     private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
@@ -205,9 +209,56 @@ class SingleEntryTest extends SessionRig {
     }
 
     private static void awaitWaiting(Thread thread) {
-        while (thread.getState() != Thread.State.WAITING) {
+        awaitState(thread, Thread.State.WAITING);
+    }
+
+    private static void awaitState(Thread thread, Thread.State state) {
+        while (thread.getState() != state) {
             assertThat(thread.isAlive()).as("still waiting").isTrue();
             Thread.onSpinWait();
         }
+    }
+
+    /** The first entry ends a wait for one, though another of the batch still moves. */
+    @Test
+    void eachEntryThatEndsWakesAWait() throws InterruptedException {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(2);
+        AtomicInteger begun = new AtomicInteger();
+        CountDownLatch first = new CountDownLatch(1);
+        fake.transfers().during(() -> {
+            try {
+                (begun.getAndIncrement() == 0 ? first : hold).await();
+            } catch (InterruptedException e) {
+                fake.violated("a thread of the session is interrupted");
+            }
+        });
+        backend.batchIoSubmit(batch, reads(file, memory, 2, 64), 0);
+        AtomicReference<List<BatchEvent>> found = new AtomicReference<>(List.of());
+        Thread waiter = Thread.ofPlatform().daemon()
+                .start(() -> found.set(backend.batchIoGetStatus(batch, 1, 2, Optional.empty())));
+        awaitState(waiter, Thread.State.TIMED_WAITING);
+        first.countDown();
+        waiter.join();
+        assertThat(found.get()).hasSize(1);
+        hold.countDown();
+        assertThat(backend.batchIoGetStatus(batch, 1, 2, SOON)).hasSize(1);
+    }
+
+    /** The bytes in front of the failure were moved. */
+    @Test
+    void bytesInFrontOfAFailureAreReported() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(1);
+        fake.transfers().stopNextAfter(100);
+        fake.transfers().answerNext(-1, Errno.EIO);
+        List<String> lines = new CopyOnWriteArrayList<>();
+        BatchRequest request = new BatchRequest(file, Operation.READ, memory.range(), 1000, 4096, 0, 7);
+        backend.batchIoSubmit(batch, List.of(request.reportTo((path, at, bytes) -> lines.add(at + "+" + bytes))), 0);
+        assertThat(backend.batchIoGetStatus(batch, 1, 1, SOON))
+                .containsExactly(new BatchEvent(7, BatchStatus.FAILED, -Errno.EIO));
+        assertThat(lines).containsExactly("4096+100");
     }
 }
