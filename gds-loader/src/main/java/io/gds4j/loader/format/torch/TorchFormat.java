@@ -85,16 +85,15 @@ public final class TorchFormat implements CheckpointFormat {
             return new Recognition.Unsupported("a tar archive of PyTorch before version 0.1.10", SAVE_AGAIN);
         }
         List<String> names = ZipArchive.names(head);
-        Optional<String> root = rootOf(names);
-        if (root.isEmpty() && names.stream().anyMatch(name -> name.contains("/.data/"))) {
+        if (names.stream().anyMatch(TorchFormat::isOfExport)) {
             return new Recognition.Unsupported(
-                    "an archive of torch.package", "load its module with torch.package and save the state_dict()");
+                    "a program of torch.export (.pt2)", "save its state_dict with torch.save or safetensors");
         }
+        Optional<String> root = rootOf(names);
         if (root.isEmpty()) {
-            return names.stream().anyMatch(TorchFormat::isOfExport) ? exported() : Recognition.UNRECOGNIZED;
-        }
-        if (names.contains(root.get() + "/archive_format")) {
-            return exported();
+            return names.stream().noneMatch(name -> name.contains("/.data/")) ? Recognition.UNRECOGNIZED
+                    : new Recognition.Unsupported("an archive of torch.package",
+                            "load its module with torch.package and save the state_dict()");
         }
         String constants = root.get() + "/constants.pkl";
         String code = root.get() + "/code/";
@@ -103,11 +102,6 @@ public final class TorchFormat implements CheckpointFormat {
                     "a TorchScript archive", "load it with torch.jit.load and save its state_dict() with torch.save");
         }
         return Recognition.RECOGNIZED;
-    }
-
-    private static Recognition exported() {
-        return new Recognition.Unsupported(
-                "a program of torch.export (.pt2)", "save its state_dict with torch.save or safetensors");
     }
 
     private static boolean isOfExport(String member) {

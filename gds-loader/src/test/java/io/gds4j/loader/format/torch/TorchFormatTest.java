@@ -644,7 +644,10 @@ class TorchFormatTest {
                         (byte) 0x80, 2, (byte) 0x8a, 10, 0x6c, (byte) 0xfc, (byte) 0x9c, 0x46, (byte) 0xf9, 0x20, 0x6a,
                         (byte) 0xa8, 0x50, 0x19, '.', (byte) 0x80, 2};
             }
-            case "export" -> zip.add("m/archive_format", bytes(3));
+            case "export" -> {
+                zip.add("m/archive_format", bytes(3));
+                zip.add("m/.data/version", bytes(1));
+            }
             case "tar", "nemo" -> {
                 byte[] tar = new byte[1024];
                 byte[] member = (kind.equals("tar") ? "sys_info" : "model.yaml").getBytes(StandardCharsets.US_ASCII);
