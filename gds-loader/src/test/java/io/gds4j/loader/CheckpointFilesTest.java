@@ -367,6 +367,7 @@ class CheckpointFilesTest {
         for (String name : List.of("model.safetensors.index.fp16.json", "model.fp16.safetensors.index.json")) {
             Path index = Files.writeString(model.resolve(name), json);
             assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("a");
+            assertThat(Checkpoint.open(model).warnings()).singleElement().asString().contains("not loaded: ", name);
             assertThat(Checkpoint.variant("fp16").open(model).tensors()).containsOnlyKeys("a", "b");
             Files.move(model.resolve("model.safetensors"), model.resolve("unet.safetensors"));
             Files.move(index, model.resolve(name.replace("model", "unet")));

@@ -28,7 +28,7 @@ import java.util.Set;
 final class NoCheckpoint {
     /** Endings of weights that no format reads. */
     private static final List<String> FOREIGN = List.of(
-            ".ckpt", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".ot", ".pt2", ".index.json");
+            ".ckpt", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".ot", ".pt2");
     /** Entries at the top of a folder of another program, and what the folder then is. */
     private static final Map<String, String> FOLDERS = Map.of(
             "_CHECKPOINT_METADATA", "an orbax checkpoint",
@@ -113,8 +113,10 @@ final class NoCheckpoint {
     }
 
     private static boolean isWeights(Path file, List<CheckpointFormat> formats) {
-        String name = file.toString();
-        if (endsWithOne(name, FOREIGN)) {
+        String name = String.valueOf(file.getFileName());
+        // an index, such as model.safetensors.index.json, or model.safetensors.index.fp16.json for a variant
+        boolean index = name.contains(".index.") && name.endsWith(".json");
+        if (index || endsWithOne(name, FOREIGN)) {
             return true;
         }
         for (CheckpointFormat format : formats) {
