@@ -140,8 +140,10 @@ final class JvmTls implements NativeHttp.Judge {
     /** Returns what is to know of a truststore that the JVM was told and passed over; empty if there is nothing. */
     static String remark() {
         String told = System.getProperty(TRUSTSTORE, "NONE");
-        return told.equals("NONE") || Files.exists(Path.of(told)) ? ""
-                : "; the truststore %s does not exist".formatted(name());
+        Path store = Path.of(told);
+        return told.equals("NONE") || Files.isRegularFile(store) && Files.isReadable(store) ? ""
+                : "; the truststore %s %s".formatted(
+                        name(), Files.exists(store) ? "is no file that may be read" : "does not exist");
     }
 
     private static String name() {

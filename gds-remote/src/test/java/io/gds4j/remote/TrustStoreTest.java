@@ -129,7 +129,8 @@ class TrustStoreTest {
             "jdk, trusted, '', has no certificate that can be read; javax.net.ssl.trustStorePassword may be missing",
             "any, trusted, other1, cannot be read: keystore password was incorrect",
             "jdk, trusted, other1, cannot be read: keystore password was incorrect",
-            "any, authority.pem, changeit, cannot be read: ", "any, absent, changeit, does not exist"})
+            "any, authority.pem, changeit, cannot be read: ", "any, absent, changeit, does not exist",
+            "any, ., changeit, is no file that may be read"})
     void truststoreWithoutAReadableCertificateIsNamed(String client, String file, String password, String why)
             throws Exception {
         Path store = folder.resolve(file);
