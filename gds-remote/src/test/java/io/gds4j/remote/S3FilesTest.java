@@ -33,6 +33,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -40,6 +41,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** S3 objects as paths, over a server that checks signatures and misbehaves. */
 @Tag("slow")
+@Timeout(60)
 class S3FilesTest {
     private static final byte[] BYTES = RangeServer.random(700_001);
     private static final HttpOptions HASTY = HttpOptions.DEFAULTS.withRequests(64 << 10, 8)

@@ -20,14 +20,18 @@ import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Queue;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** The batches of a session whose threads run when the test says so. */
+@Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SessionBatchesTest extends SessionRig {
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
     private static final int ENTRIES = 12;
@@ -115,5 +119,40 @@ class SessionBatchesTest extends SessionRig {
                 .containsExactly(new OperationCount(3, 1), new OperationCount(2, 1), new OperationCount(1, 1),
                         new OperationCount(1, 0), new OperationCount(2, 0), new OperationCount(ENTRIES, 0));
         expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> batches.setUp(1));
+    }
+
+    @Test
+    void aBatchThatTwoThreadsDestroyCountsOnce() throws InterruptedException {
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        fake.transfers().during(() -> {
+            begun.countDown();
+            try {
+                go.await();
+            } catch (InterruptedException e) {
+                fake.violated("a thread of the session is interrupted");
+            }
+        });
+        LibraryBatch batch = submitted();
+        List<Thread> all = new ArrayList<>();
+        try {
+            all.add(Thread.ofPlatform().daemon().start(threads.remove()));
+            begun.await();
+            for (int i = 0; i < 2; i++) {
+                Thread caller = Thread.ofPlatform().daemon().start(() -> batches.destroy(batch));
+                all.add(caller);
+                while (caller.getState() != Thread.State.WAITING) {
+                    assertThat(caller.isAlive()).as("waits for the entry").isTrue();
+                    Thread.onSpinWait();
+                }
+            }
+        } finally {
+            go.countDown();
+        }
+        for (Thread each : all) {
+            each.join();
+        }
+        assertThat(counters.level1().batchDestroyOps()).isEqualTo(new OperationCount(1, 0));
+        batches.close();
     }
 }

@@ -428,14 +428,16 @@ class SessionStreamsTest extends StreamRig {
             there.readAsync(new Operation(8192, 4096, 4096).of(file, known, stream));
             there.readAsync(new Operation(16384, 4096, 0).of(file, known, stream));
             there.readAsync(new Operation(8192, 4095, 0).of(file, known, stream));
+            there.readAsync(new Operation(8192, 4096, 512).of(file, known, stream));
+            there.readAsync(new Operation(8191, 4096, 0).of(file, known, stream));
             there.readAsync(new Operation(8192, 4096, 12288).of(file, longer, stream));
             there.readAsync(new Operation(4096, 4096, 16384).of(file, longer, stream));
             there.readAsync(new Operation(8192, 4096, 0).of(file, plain.range(), stream));
             direct.cuda.streamSynchronize(stream);
             there.streamDeregister(stream);
-            assertThat(bases).hasSize(6);
+            assertThat(bases).hasSize(8);
             assertThat(bases.subList(0, 2)).containsOnly(known.address());
-            assertThat(bases.subList(2, 6)).doesNotContain(known.address(), plain.range().address());
+            assertThat(bases.subList(2, 8)).doesNotContain(known.address(), plain.range().address());
             there.bufDeregister(known);
         }
         direct.cuda.streamDestroy(stream);

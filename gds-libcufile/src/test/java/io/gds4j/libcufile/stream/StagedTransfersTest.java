@@ -383,4 +383,34 @@ class StagedTransfersTest extends StreamRig {
         assertOnly(1, pinned, 5, moved);
         assertOnly(2, pinned, 5 + moved, 10 * mib - 5 - moved);
     }
+
+    /** Each fragment is copied as its memory needs it, whichever comes first. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2, 3})
+    void fragmentsLieInMemoryOfSeveralKinds(int first) {
+        List<MemoryAllocation> all = List.of(allocate(MemoryKind.HOST, 3000), allocate(MemoryKind.CUDA_DEVICE, 3000, 0),
+                allocate(MemoryKind.CUDA_DEVICE, 3000, OTHER), allocate(MemoryKind.CUDA_MANAGED, 3000, OTHER));
+        List<ScatterCopy> copies = new ArrayList<>();
+        for (int i = 0; i < all.size(); i++) {
+            MemoryAllocation memory = all.get((first + i) % all.size());
+            backend.allocator().fill(memory.range(), (byte) 9);
+            copies.add(new ScatterCopy(i * 1000L, 1000, memory.range(), 500 + i));
+        }
+        BackendFile file = file();
+        Operation read = new Operation(4000, 77, 0);
+        StreamRequest to = read.of(file, copies.getFirst().destination().range(), stream()).scattered(copies);
+        assertThat(run(file, false, to, read)).isEqualTo(4000);
+        Operation write = new Operation(4000, SIZE, 0);
+        StreamRequest from = write.of(file, copies.getFirst().destination().range(), stream()).scattered(copies);
+        assertThat(run(file, true, from, write)).isEqualTo(4000);
+        for (int i = 0; i < all.size(); i++) {
+            MemoryAllocation memory = all.get((first + i) % all.size());
+            assertThat(bytes(memory, 500 + i, 1000)).isEqualTo(expected(77 + i * 1000L, 1000));
+            assertOnly(9, memory, 0, 500 + i);
+            assertOnly(9, memory, 1500 + i, 1500 - i);
+        }
+        MemoryAllocation back = allocate(MemoryKind.HOST, 4000);
+        assertThat(backend.read(file, back.range(), 4000, SIZE, 0)).isEqualTo(4000);
+        assertThat(bytes(back, 0, 4000)).isEqualTo(expected(77, 4000));
+    }
 }

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
 
 /** CUDA streams of a session, and the cells of operations that are queued on them. */
 abstract class StreamRig extends SessionRig {
@@ -30,6 +31,7 @@ abstract class StreamRig extends SessionRig {
     }
 
     @AfterEach
+    @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     final void dropStreams() {
         inContext(() -> streams.forEach(machine.cuda::streamDestroy));
         while (backend.useCount() > 0) {
