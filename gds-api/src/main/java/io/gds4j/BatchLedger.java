@@ -6,8 +6,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
-import io.gds4j.internal.trace.BatchEntryEvent;
 import io.gds4j.internal.trace.FlightEvents;
+import io.gds4j.internal.trace.FlightEvents.BatchEntry;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
@@ -48,7 +48,7 @@ final class BatchLedger {
         private final long cookie;
         private final CuFileBatch.Request request;
         private final @Nullable CachedRegistration registration;
-        private final @Nullable BatchEntryEvent event;
+        private final @Nullable BatchEntry event;
         private final long range;
 
         /** Its completion, if the heap was exhausted when the backend reported it. */
@@ -58,7 +58,7 @@ final class BatchLedger {
                 long cookie,
                 CuFileBatch.Request request,
                 @Nullable CachedRegistration registration,
-                @Nullable BatchEntryEvent event) {
+                @Nullable BatchEntry event) {
             this.cookie = cookie;
             this.request = request;
             this.registration = registration;

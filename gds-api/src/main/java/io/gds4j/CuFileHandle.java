@@ -7,7 +7,7 @@ import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.internal.trace.FlightEvents;
-import io.gds4j.internal.trace.TransferEvent;
+import io.gds4j.internal.trace.FlightEvents.Transfer;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -659,7 +659,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private long transfer(Operation operation, MemoryRange base, long size, long fileOffset, long offset) {
-        TransferEvent event = FlightEvents.transfer(operation);
+        Transfer event = FlightEvents.transfer(operation);
         long range = beginRange(operation, size);
         CuFileBackend backend = session.backend();
         long moved = 0;

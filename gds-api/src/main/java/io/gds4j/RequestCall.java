@@ -7,7 +7,7 @@ import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.internal.trace.FlightEvents;
-import io.gds4j.internal.trace.TransferEvent;
+import io.gds4j.internal.trace.FlightEvents.Transfer;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -198,7 +198,7 @@ final class RequestCall {
 
     /** Has the backend move the bytes. The caller has entered file and memory. */
     static long move(CuFileHandle handle, BatchRequest request) {
-        TransferEvent event = FlightEvents.transfer(request.operation());
+        Transfer event = FlightEvents.transfer(request.operation());
         long range = handle.beginRange(request.operation(), request.size());
         long moved = 0;
         try {

@@ -3,9 +3,9 @@ package io.gds4j.compat;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.ffi.nvml.Bar1;
 import io.gds4j.ffi.nvml.Nvml;
 import io.gds4j.ffi.nvml.NvmlAvailability;
+import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
 import java.util.Optional;
 import java.util.function.Supplier;
 

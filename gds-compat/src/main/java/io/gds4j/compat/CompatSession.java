@@ -13,7 +13,6 @@ import io.gds4j.compat.file.RegisteredFiles;
 import io.gds4j.compat.file.RequestLog.Severity;
 import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.compat.plan.TransferPlanner;
-import io.gds4j.compat.stream.CompatStreams;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.work.GpuLocality;
 import io.gds4j.compat.work.RequestContext;
@@ -49,7 +48,7 @@ import java.util.function.IntConsumer;
  * An open driver: its descriptors, registrations, slabs and threads. The first open creates the session. The last close waits for
  * the I/O in flight and closes the session.
  */
-public final class CompatSession {
+final class CompatSession {
     /** Longest wait for the I/O in flight when the JVM exits. */
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
 
@@ -80,7 +79,7 @@ public final class CompatSession {
     private final ExitTask exitTask;
     private volatile boolean exiting;
 
-    public CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
+    CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
             PathCounters counters, CuFileCounters statistics) {
         this.posix = posix;
         this.log = SessionLog.open(config);
@@ -159,11 +158,11 @@ public final class CompatSession {
         return inFlight.users() + batches.atWork() + streams.pending();
     }
 
-    public RegisteredFiles files() {
+    RegisteredFiles files() {
         return files;
     }
 
-    public RequestExecutor executor() {
+    RequestExecutor executor() {
         return executor;
     }
 
@@ -211,7 +210,7 @@ public final class CompatSession {
     }
 
     /** Counts a call in; {@link #exit} counts it out. */
-    public void enter(String function) {
+    void enter(String function) {
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting");
         }
@@ -257,7 +256,7 @@ public final class CompatSession {
         return streams.pending() > 0 || engine.isPreparing() || gpus.filter(PreparedGpus::isPreparing).isPresent();
     }
 
-    public void exit() {
+    void exit() {
         inFlight.exit();
     }
 
@@ -266,7 +265,7 @@ public final class CompatSession {
     }
 
     /** Waits for the I/O in flight, then drops all registrations and frees everything. */
-    public void close() {
+    void close() {
         inFlight.close();
         streams.close();
         batches.close();

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * programs print INFO by default, and a library should be quiet. A failure that an exception reports is an ERROR in the file and
  * DEBUG for the logger.
  */
-public final class SessionLog implements RequestLog, AutoCloseable {
+final class SessionLog implements RequestLog, AutoCloseable {
     static final String NAME = "io.gds4j.compat";
 
     private static final String FILE_NAME = "cufile.log";
@@ -37,7 +37,7 @@ public final class SessionLog implements RequestLog, AutoCloseable {
     }
 
     /** Opens the log as configured. A log file that cannot be opened is a warning, not a failure. */
-    public static SessionLog open(CuFileConfig config) {
+    static SessionLog open(CuFileConfig config) {
         Severity level = Severity.valueOf(config.get(CuFileKeys.LOGGING_LEVEL).toUpperCase(Locale.ROOT));
         String named = config.get(CuFileKeys.LOGFILE_PATH);
         String folder = config.get(CuFileKeys.LOGGING_DIR);

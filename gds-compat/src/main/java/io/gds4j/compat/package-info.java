@@ -9,4 +9,5 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   HostContractTest: CompatControls, CompatParameters, CompatSession
+//   CudaStreamTest: CompatStreams
 //   SessionLogTest: LogFile

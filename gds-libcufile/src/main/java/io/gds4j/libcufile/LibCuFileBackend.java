@@ -12,7 +12,6 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
-import io.gds4j.libcufile.guard.VectorTransfers;
 import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.libcufile.process.LibrarySettings;
 import io.gds4j.libcufile.process.OpenLibrary;

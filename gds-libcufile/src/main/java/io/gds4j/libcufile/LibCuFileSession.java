@@ -13,18 +13,16 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.internal.lifetime.CallThreads;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.libcufile.batch.SessionBatches;
-import io.gds4j.libcufile.file.CallerDescriptor;
 import io.gds4j.libcufile.file.LibraryFile;
+import io.gds4j.libcufile.file.LibraryFile.CallerDescriptor;
 import io.gds4j.libcufile.file.OwnedDescriptor;
-import io.gds4j.libcufile.guard.DeviceStages;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
 import io.gds4j.libcufile.guard.SessionBuffers;
 import io.gds4j.libcufile.guard.Transfers;
-import io.gds4j.libcufile.guard.VectorTransfers;
 import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.libcufile.process.LibraryProcess;
+import io.gds4j.libcufile.process.LibraryProcess.User;
 import io.gds4j.libcufile.process.LibrarySettings;
-import io.gds4j.libcufile.process.LibraryUser;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.libcufile.stream.SessionStreams;
 import io.gds4j.memory.MemoryRange;
@@ -44,7 +42,7 @@ import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 
 /** One open driver: its files, buffers, batches and streams. All sessions of the process share one {@link OpenLibrary}. */
-final class LibCuFileSession implements LibraryUser {
+final class LibCuFileSession implements User {
     private static final long KIB = 1024;
 
     private final LibraryProcess process;

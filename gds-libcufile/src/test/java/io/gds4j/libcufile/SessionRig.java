@@ -12,8 +12,8 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cufile.FakeCuFile;
 import io.gds4j.libcufile.guard.SessionBuffers;
 import io.gds4j.libcufile.guard.Transfers;
+import io.gds4j.libcufile.process.LibraryProcess.User;
 import io.gds4j.libcufile.process.LibrarySettings;
-import io.gds4j.libcufile.process.LibraryUser;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -84,14 +84,14 @@ public abstract class SessionRig {
 
     /** Returns the library of the open session, for a part of it that a test makes itself. */
     protected final OpenLibrary openLibrary() {
-        LibraryUser guest = new Guest();
+        User guest = new Guest();
         OpenLibrary open = machine.process.open(
                 guest, LibrarySettings.of(CuFileConfig.defaults(), Map.of()), machine.cuda.available().contexts());
         machine.process.close(guest);
         return open;
     }
 
-    private static final class Guest implements LibraryUser {
+    private static final class Guest implements User {
         @Override
         public boolean isBusy() {
             return false;

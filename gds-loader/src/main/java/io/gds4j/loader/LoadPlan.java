@@ -23,7 +23,6 @@ import io.gds4j.loader.internal.load.LoadRun;
 import io.gds4j.loader.internal.load.MappedFiles;
 import io.gds4j.loader.internal.load.PlacedTensors;
 import io.gds4j.loader.internal.load.TurnRing;
-import io.gds4j.loader.internal.search.NameSearch;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryKind;

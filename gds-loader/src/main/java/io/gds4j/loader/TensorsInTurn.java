@@ -11,7 +11,6 @@ import io.gds4j.loader.internal.load.LoadFuture;
 import io.gds4j.loader.internal.load.LoadJob;
 import io.gds4j.loader.internal.load.LoadOptions.Target;
 import io.gds4j.loader.internal.load.LoadRun;
-import io.gds4j.loader.internal.load.TurnPlan;
 import io.gds4j.loader.internal.load.TurnRing;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocator;

@@ -8,3 +8,6 @@
 package io.gds4j.loader;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   HostileNamesTest: NameSearch

@@ -8,8 +8,8 @@ import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Nearest;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.ResultStream;
-import io.gds4j.tools.terminal.Schemas;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
@@ -269,8 +269,8 @@ public final class GdsCommand implements Runnable {
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
                 .filter(Subcommands.NAMES::contains)
-                .map(Schemas::of)
-                .orElse(Schemas.of("error"));
+                .map(Output::schema)
+                .orElse(Output.schema("error"));
     }
 
     @Override

@@ -6,7 +6,7 @@ import io.gds4j.tools.terminal.BuildInfo;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Schemas;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import java.nio.file.Path;
@@ -34,7 +34,7 @@ final class VersionText {
     /** A class of its own, so that plain output does not load Jackson. */
     private static final class JsonText {
         static String of(BuildInfo build, String jdk, String vendor, LibCuFile library) {
-            return Json.line(Fields.of("schema", Schemas.of("version"))
+            return Json.line(Fields.of("schema", Output.schema("version"))
                     .and("version", build.version())
                     .and("commit", build.commit())
                     .and("jdk", jdk)

@@ -49,10 +49,10 @@ final class Rooms {
             "io.gds4j.ffi.verbs", "io.gds4j.ffi.dlpack", "io.gds4j.ffi.nvtx", "io.gds4j.ffi.torch", "io.gds4j.ffi.curl"
     };
 
-    /** The packages of gds-compat, lowest first. Batches and streams do not know each other: no two packages form a cycle. */
+    /** The packages of gds-compat, lowest first. */
     static final String[] COMPAT_PACKAGES = {
             "io.gds4j.compat.file", "io.gds4j.compat.plan", "io.gds4j.compat.deliver", "io.gds4j.compat.work",
-            "io.gds4j.compat.transfer", "io.gds4j.compat.batch", "io.gds4j.compat.stream", "io.gds4j.compat"
+            "io.gds4j.compat.transfer", "io.gds4j.compat.batch", "io.gds4j.compat"
     };
 
     /** The packages of gds-libcufile, lowest first. */

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
-import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.Samples;
+import io.gds4j.samples.Samples.Named;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,7 +28,7 @@ class SampleCommandTest {
 
         assertThat(run.status()).isZero();
         assertThat(run.out().lines()).hasSameSizeAs(Samples.all());
-        assertThat(run.out()).contains(Samples.all().stream().map(NamedSample::name).toList());
+        assertThat(run.out()).contains(Samples.all().stream().map(Named::name).toList());
         assertThat(gds("sample", "--list", "--json").json().get("samples")).hasSameSizeAs(Samples.all());
     }
 

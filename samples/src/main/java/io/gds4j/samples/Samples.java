@@ -5,7 +5,7 @@ import java.util.Optional;
 
 /** The registry of all samples. It knows the samples; no sample knows it. */
 public final class Samples {
-    private static final List<NamedSample> ALL = List.of(
+    private static final List<Named> ALL = List.of(
             pattern(1, "register and deregister in each iteration", Pattern1RegisterInLoop.class,
                     Pattern1RegisterInLoop::run),
             pattern(2, "register once, vary the buffer offset", Pattern2RegisterOnce.class, Pattern2RegisterOnce::run),
@@ -63,17 +63,17 @@ public final class Samples {
     private Samples() {
     }
 
-    private static NamedSample pattern(int number, String summary, Class<?> program, Sample sample) {
-        return new NamedSample("pattern-" + number, summary, List.of(), program, sample);
+    private static Named pattern(int number, String summary, Class<?> program, Sample sample) {
+        return new Named("pattern-" + number, summary, List.of(), program, sample);
     }
 
-    private static NamedSample sample(
+    private static Named sample(
             String name, String summary, Class<?> program, Sample sample, Integer... topics) {
-        return new NamedSample(name, summary, List.of(topics), program, sample);
+        return new Named(name, summary, List.of(topics), program, sample);
     }
 
     /** {@return all samples in reading order} */
-    public static List<NamedSample> all() {
+    public static List<Named> all() {
         return ALL;
     }
 
@@ -83,7 +83,23 @@ public final class Samples {
      * @param name its name
      * @return the sample; empty if there is none of this name
      */
-    public static Optional<NamedSample> named(String name) {
+    public static Optional<Named> named(String name) {
         return ALL.stream().filter(sample -> sample.name().equals(name)).findFirst();
+    }
+
+    /**
+     * An entry of the registry {@link Samples}.
+     *
+     * @param name the name for {@code gds sample}
+     * @param summary what the sample shows, in a few words
+     * @param topics numbers of the cuFile topics in samples/README.md that it covers; may be empty
+     * @param program the class with the source
+     * @param sample runs the program
+     */
+    public record Named(String name, String summary, List<Integer> topics, Class<?> program, Sample sample) {
+        /** Copies the list. */
+        public Named {
+            topics = List.copyOf(topics);
+        }
     }
 }

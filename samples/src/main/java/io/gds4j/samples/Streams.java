@@ -25,7 +25,7 @@ import java.util.Set;
  * Queues read, kernel and write in a stream: in the default stream (topic 31), in a stream of the program (32), in four streams
  * at a time (33), and in streams with all flags (34). The kernel adds 1 to each byte.
  */
-public final class Streams {
+final class Streams {
     private static final int PART = 1 << 20;
     private static final int STREAMS = 4;
     private static final String LESSON =

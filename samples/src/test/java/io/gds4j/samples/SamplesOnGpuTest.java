@@ -2,6 +2,7 @@ package io.gds4j.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.samples.Samples.Named;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,13 +18,13 @@ class SamplesOnGpuTest {
     @TempDir
     private Path folder;
 
-    static List<NamedSample> samples() {
+    static List<Named> samples() {
         return Samples.all();
     }
 
     @ParameterizedTest
     @MethodSource("samples")
-    void sampleVerifiesItsBytesInGpuMemory(NamedSample sample) throws IOException, InterruptedException {
+    void sampleVerifiesItsBytesInGpuMemory(Named sample) throws IOException, InterruptedException {
         List<String> lines = new ArrayList<>();
         SampleArguments arguments = SampleArguments.read(
                 folder, lines::add, "--size", "16M", "--io", "1M", "--memory", "cuda_device", "--backend", "compat");

@@ -2,6 +2,7 @@ package io.gds4j.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.samples.Samples.Named;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,7 +32,7 @@ class SamplesTableTest {
                 .map(row -> "%d %s %s".formatted(Integer.parseInt(row.group(1)), row.group(2), row.group(4)))
                 .toList();
         List<String> registered = new ArrayList<>();
-        for (NamedSample sample : Samples.all()) {
+        for (Named sample : Samples.all()) {
             sample.topics().forEach(
                     topic -> registered.add(
                             "%d %s %s".formatted(topic, sample.program().getSimpleName(), sample.name())));
@@ -44,7 +45,7 @@ class SamplesTableTest {
     @Test
     void tablesNameAllSamples() throws IOException {
         assertThat(found(SAMPLE).stream().map(row -> row.group(1)).distinct())
-                .containsExactlyInAnyOrderElementsOf(Samples.all().stream().map(NamedSample::name).toList());
+                .containsExactlyInAnyOrderElementsOf(Samples.all().stream().map(Named::name).toList());
     }
 
     @Test

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.samples.Samples.Named;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.FakeGpu;
 import io.gds4j.testkit.FaultInjectingBackend;
@@ -30,17 +31,17 @@ class SamplesTest {
     @TempDir
     private Path folder;
 
-    static List<NamedSample> samples() {
+    static List<Named> samples() {
         return Samples.all();
     }
 
-    static List<NamedSample> patterns() {
+    static List<Named> patterns() {
         return Samples.all().stream().filter(sample -> sample.name().startsWith("pattern-")).toList();
     }
 
     @ParameterizedTest
     @MethodSource("samples")
-    void sampleVerifiesItsBytes(NamedSample sample) throws IOException, InterruptedException {
+    void sampleVerifiesItsBytes(Named sample) throws IOException, InterruptedException {
         List<String> lines = new ArrayList<>();
         SampleResult result = sample.sample()
                 .run(SampleArguments.read(folder, lines::add, "--size", "1000003", "--io", "128K", "--memory", "host"));
@@ -57,7 +58,7 @@ class SamplesTest {
     @ParameterizedTest
     @CsvSource({"pattern-7, STREAM_READ", "streams, STREAM_READ", "streams, STREAM_WRITE"})
     void failedOperationOfAStreamEndsTheSample(String name, Call call) {
-        NamedSample sample = Samples.all().stream().filter(any -> any.name().equals(name)).findFirst().orElseThrow();
+        Named sample = Samples.all().stream().filter(any -> any.name().equals(name)).findFirst().orElseThrow();
         FaultInjectingBackend backend = new FaultInjectingBackend(FakeGpu.create().backend());
         backend.on(call).nth(2).fails(Errno.ENOSPC);
 
@@ -76,7 +77,7 @@ class SamplesTest {
             "growing-memory, ALLOCATE, cuda_device",
             "data-loader, READ, host", "data-loader, OPEN, host", "resharding, OPEN, host"})
     void sampleThatFailsLeavesNothingOpen(String name, Call call, String memory) {
-        NamedSample sample = Samples.named(name).orElseThrow();
+        Named sample = Samples.named(name).orElseThrow();
         FakeGpu gpu = FakeGpu.create();
         FaultInjectingBackend backend = new FaultInjectingBackend(gpu.backend());
         backend.on(call).nth(3).fails(Errno.EIO);
@@ -94,7 +95,7 @@ class SamplesTest {
 
     @ParameterizedTest
     @MethodSource("patterns")
-    void patternIsShortAndUsesNoOtherSample(NamedSample pattern) throws IOException {
+    void patternIsShortAndUsesNoOtherSample(Named pattern) throws IOException {
         String source = Files.readString(SOURCES.resolve(pattern.program().getSimpleName() + ".java"));
 
         assertThat(source.lines()).hasSizeLessThanOrEqualTo(MAX_PATTERN_LINES);
@@ -105,7 +106,7 @@ class SamplesTest {
 
     @Test
     void namesAreUniqueAndProgramsHaveMain() {
-        assertThat(samples()).extracting(NamedSample::name).doesNotHaveDuplicates();
+        assertThat(samples()).extracting(Named::name).doesNotHaveDuplicates();
         assertThat(samples()).allSatisfy(
                 sample -> assertThat(sample.program().getMethod("main", String[].class)).isNotNull());
     }

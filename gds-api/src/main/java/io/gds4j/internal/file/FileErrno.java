@@ -1,6 +1,7 @@
 package io.gds4j.internal.file;
 
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FoundFile.CallFailure;
 import io.gds4j.internal.text.SystemReason;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;

@@ -315,4 +315,21 @@ public final class FoundFile implements AutoCloseable {
             libc.close(descriptor);
         }
     }
+
+    /** A call of libc that failed. */
+    public static final class CallFailure extends FileSystemException {
+        private static final long serialVersionUID = 1L;
+
+        private final int errno;
+
+        CallFailure(Path path, int errno) {
+            super(path.toString(), null, Errno.text(errno));
+            this.errno = errno;
+        }
+
+        /** {@return the error number of the call} */
+        public int errno() {
+            return errno;
+        }
+    }
 }

@@ -398,8 +398,8 @@ public final class RegistrationCache {
     }
 
     /** {@return the counters so far} */
-    public synchronized CacheStatistics statistics() {
-        return new CacheStatistics(
+    public synchronized Statistics statistics() {
+        return new Statistics(
                 hits.sum(),
                 misses.sum(),
                 uncacheable.sum(),
@@ -458,5 +458,19 @@ public final class RegistrationCache {
             }
         }
         return high;
+    }
+
+    /**
+     * Counters of a {@link RegistrationCache}; {@code io.gds4j.RegistrationStatistics} says what each one counts.
+     */
+    public record Statistics(
+            long hits,
+            long misses,
+            long uncacheable,
+            long refused,
+            long evictions,
+            long staleHits,
+            int registrations,
+            long bytesPinned) {
     }
 }

@@ -1,5 +1,6 @@
 package io.gds4j.internal.registration;
 
+import io.gds4j.internal.registration.RegistrationCache.Statistics;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
@@ -251,7 +252,7 @@ final class CacheModel {
         Map<Long, Long> registered = new HashMap<>();
         known.values().forEach(entry -> registered.put(entry.base, entry.length));
         leaving.forEach(entry -> registered.put(entry.base, entry.length));
-        CacheStatistics expected = new CacheStatistics(
+        Statistics expected = new Statistics(
                 counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], known.size(), pinned());
         if (!mismatch.isEmpty()) {
             return mismatch;

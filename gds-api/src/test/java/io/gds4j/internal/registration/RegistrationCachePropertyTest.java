@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.internal.registration.RegistrationCache.Statistics;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.time.Duration;
@@ -88,7 +89,7 @@ class RegistrationCachePropertyTest {
         }
         String seed = "-Dgds4j.property.seed=" + SEED;
         assertThat(thrown).as(seed).isEmpty();
-        CacheStatistics before = cache.statistics();
+        Statistics before = cache.statistics();
         assertThat(before.hits()).as(seed).isPositive();
         assertThat(before.evictions()).as(seed).isPositive();
         assertThat(before.bytesPinned()).as(seed).isLessThanOrEqualTo(BUDGET);

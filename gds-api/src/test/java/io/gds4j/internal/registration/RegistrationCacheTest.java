@@ -2,6 +2,7 @@ package io.gds4j.internal.registration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.internal.registration.RegistrationCache.Statistics;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -46,7 +47,7 @@ class RegistrationCacheTest {
         return true;
     }
 
-    private CacheStatistics statistics() {
+    private Statistics statistics() {
         return cache.statistics();
     }
 
@@ -58,7 +59,7 @@ class RegistrationCacheTest {
         assertThat(io(range.slice(MIB - 1, 1))).isTrue();
         assertThat(memory.registeredLengths()).containsOnlyKeys(range.address()).containsValue(MIB);
         assertThat(memory.registrations).isOne();
-        assertThat(statistics()).isEqualTo(new CacheStatistics(2, 1, 0, 0, 0, 0, 1, MIB));
+        assertThat(statistics()).isEqualTo(new Statistics(2, 1, 0, 0, 0, 0, 1, MIB));
     }
 
     @Test
@@ -102,7 +103,7 @@ class RegistrationCacheTest {
         assertThat(after.address()).isEqualTo(before.address());
         assertThat(io(after)).isTrue();
         assertThat(memory.registeredLengths()).containsEntry(after.address(), MIB / 2);
-        assertThat(statistics()).isEqualTo(new CacheStatistics(0, 2, 0, 0, 0, 1, 1, MIB / 2));
+        assertThat(statistics()).isEqualTo(new Statistics(0, 2, 0, 0, 0, 1, 1, MIB / 2));
     }
 
     @Test
@@ -111,7 +112,7 @@ class RegistrationCacheTest {
         io(range);
         memory.free(0);
         assertThat(io(range)).isFalse();
-        assertThat(statistics()).isEqualTo(new CacheStatistics(0, 1, 1, 0, 0, 1, 0, 0));
+        assertThat(statistics()).isEqualTo(new Statistics(0, 1, 1, 0, 0, 1, 0, 0));
     }
 
     @Test
@@ -123,7 +124,7 @@ class RegistrationCacheTest {
         try (MemoryAllocation second = memory.allocateOwned(0, MIB)) {
             assertThat(io(second.range())).isTrue();
         }
-        assertThat(statistics()).isEqualTo(new CacheStatistics(0, 2, 0, 0, 0, 0, 0, 0));
+        assertThat(statistics()).isEqualTo(new Statistics(0, 2, 0, 0, 0, 0, 0, 0));
     }
 
     @Test

@@ -1,8 +1,8 @@
 package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
-import io.gds4j.engine.staging.CopyBy;
 import io.gds4j.engine.staging.CopySlots;
+import io.gds4j.engine.staging.CopySlots.CopyBy;
 import io.gds4j.engine.staging.GatherCopy;
 import io.gds4j.engine.staging.PreparedGpu;
 import org.jspecify.annotations.Nullable;

@@ -2,7 +2,7 @@ package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.kernel.PieceBoard;
-import io.gds4j.engine.stream.PieceListener;
+import io.gds4j.engine.stream.StreamMover.PieceListener;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;

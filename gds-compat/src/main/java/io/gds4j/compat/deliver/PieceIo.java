@@ -13,7 +13,7 @@ import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.internal.trace.FlightEvents;
-import io.gds4j.internal.trace.PieceReadEvent;
+import io.gds4j.internal.trace.FlightEvents.PieceRead;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.Operation;
 import io.gds4j.spi.ResultSink;
@@ -77,7 +77,7 @@ public final class PieceIo {
             long segmentOffset,
             Cancellation cancellation) {
         errno = 0;
-        PieceReadEvent event = FlightEvents.pieceRead();
+        PieceRead event = FlightEvents.pieceRead();
         SourceIo source = file.source();
         long moved = source == null
                 ? move(file.descriptors(), plan, start, end, address, segment, segmentOffset)

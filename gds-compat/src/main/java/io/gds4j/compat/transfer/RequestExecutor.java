@@ -20,7 +20,7 @@ import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
-import io.gds4j.engine.stream.PieceListener;
+import io.gds4j.engine.stream.StreamMover.PieceListener;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;

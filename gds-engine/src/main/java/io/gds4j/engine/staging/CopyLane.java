@@ -7,7 +7,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.trace.FlightEvents;
-import io.gds4j.internal.trace.PieceCopyEvent;
+import io.gds4j.internal.trace.FlightEvents.PieceCopy;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -44,7 +44,7 @@ public final class CopyLane {
     private final long[] bytes = new long[EVENTS];
 
     /** For each slot, the event of the copy that runs; null unless a recording wants it. */
-    private final @Nullable PieceCopyEvent[] copying = new PieceCopyEvent[EVENTS];
+    private final @Nullable PieceCopy[] copying = new PieceCopy[EVENTS];
 
     private final @Nullable PieceBoard board;
 
@@ -279,7 +279,7 @@ public final class CopyLane {
     }
 
     private void ended(int slot) {
-        PieceCopyEvent event = copying[slot];
+        PieceCopy event = copying[slot];
         if (event != null) {
             copying[slot] = null;
             event.record(gpu(), bytes[slot]);

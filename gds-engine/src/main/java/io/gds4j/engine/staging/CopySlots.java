@@ -10,8 +10,8 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.trace.FlightEvents;
-import io.gds4j.internal.trace.PieceCopyEvent;
-import io.gds4j.internal.trace.PieceWaitEvent;
+import io.gds4j.internal.trace.FlightEvents.PieceCopy;
+import io.gds4j.internal.trace.FlightEvents.PieceWait;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntSupplier;
@@ -173,7 +173,7 @@ public final class CopySlots {
      * @throws CuFileException if this fails; nothing is taken then
      */
     boolean take(PieceFailures listener, long bytes, CopyBy by) {
-        PieceWaitEvent waiting = FlightEvents.pieceWait();
+        PieceWait waiting = FlightEvents.pieceWait();
         boolean taken = false;
         try {
             boolean byGpus = by != CopyBy.PROCESSOR;
@@ -184,7 +184,7 @@ public final class CopySlots {
             }
         }
         if (waiting != null && !gpus.isEmpty()) {
-            waiting.record(contexts().ordinalOf(gpus.getFirst().handle()), PieceWaitEvent.SLAB);
+            waiting.record(contexts().ordinalOf(gpus.getFirst().handle()), PieceWait.SLAB);
         }
         return taken;
     }
@@ -403,7 +403,7 @@ public final class CopySlots {
     private int await(Slot slot, CopyLane lane) {
         long pause = Math.max(TransferCosts.COPY_POLL_NANOS,
                 lane.bytes(slot.number) / TransferCosts.COPY_BYTES_PER_POLL_NANO);
-        PieceWaitEvent waiting = FlightEvents.pieceWait();
+        PieceWait waiting = FlightEvents.pieceWait();
         int result;
         if (lane.isByKernel(slot.number)) {
             result = awaitKernel(slot, lane, pause);
@@ -413,7 +413,7 @@ public final class CopySlots {
                     : lane.finish(slot.number, pause, sleep);
         }
         if (waiting != null) {
-            waiting.record(lane.gpu(), PieceWaitEvent.COPY);
+            waiting.record(lane.gpu(), PieceWait.COPY);
         }
         passed = slot.piece;
         if (result != Cuda.SUCCESS) {
@@ -438,7 +438,7 @@ public final class CopySlots {
     }
 
     void synchronize(Slot slot, CopyLane lane, long bytes) {
-        PieceCopyEvent copying = lane.isBusy(slot.number) ? null : FlightEvents.pieceCopy();
+        PieceCopy copying = lane.isBusy(slot.number) ? null : FlightEvents.pieceCopy();
         int done = lane.synchronize();
         if (copying != null) {
             copying.record(lane.gpu(), bytes);
@@ -489,5 +489,15 @@ public final class CopySlots {
                 half.slab = half.slab == slab ? null : half.slab;
             }
         }
+    }
+
+    /** What copies between slabs and the memory of a GPU. */
+    public enum CopyBy {
+        /** This thread: complete at once. For managed memory while streams wait for this process: the driver's copies of it wait for those streams. */
+        PROCESSOR,
+        /** The GPU's copy engines. */
+        ENGINE,
+        /** Copy engines, or a kernel if there are several small parts. Managed memory takes copy engines. */
+        KERNEL
     }
 }

@@ -7,8 +7,8 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.trace.FlightEvents;
-import io.gds4j.internal.trace.PieceCopyEvent;
-import io.gds4j.internal.trace.PieceWaitEvent;
+import io.gds4j.internal.trace.FlightEvents.PieceCopy;
+import io.gds4j.internal.trace.FlightEvents.PieceWait;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -48,7 +48,7 @@ public final class GatherCopy {
     private boolean launched;
 
     /** The event of the kernel's copies; null unless a recording wants it. */
-    private @Nullable PieceCopyEvent copying;
+    private @Nullable PieceCopy copying;
 
     /** The time from which on kernels may be used again; 0 if they may. */
     private long restsUntil;
@@ -206,7 +206,7 @@ public final class GatherCopy {
     public void settle(CopySlots.PieceFailures listener) {
         CopyLane taken = lane();
         PieceBoard words = taken.board();
-        PieceWaitEvent waiting = FlightEvents.pieceWait();
+        PieceWait waiting = FlightEvents.pieceWait();
         try {
             int arrived = arrivals.get();
             for (int place = arrived; place < pieces; place++) {
@@ -226,11 +226,11 @@ public final class GatherCopy {
         gpu.finish();
     }
 
-    private void record(@Nullable PieceWaitEvent waiting, CopyLane taken) {
+    private void record(@Nullable PieceWait waiting, CopyLane taken) {
         if (waiting != null) {
-            waiting.record(taken.gpu(), PieceWaitEvent.COPY);
+            waiting.record(taken.gpu(), PieceWait.COPY);
         }
-        PieceCopyEvent event = copying;
+        PieceCopy event = copying;
         if (event != null) {
             copying = null;
             long bytes = 0;

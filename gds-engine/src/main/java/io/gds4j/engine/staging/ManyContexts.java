@@ -1,5 +1,6 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.engine.staging.CopySlots.CopyBy;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.List;

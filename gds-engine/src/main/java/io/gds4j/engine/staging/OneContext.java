@@ -2,6 +2,7 @@ package io.gds4j.engine.staging;
 
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.engine.staging.CopySlots.CopyBy;
 import io.gds4j.ffi.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;

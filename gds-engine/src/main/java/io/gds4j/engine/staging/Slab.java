@@ -1,7 +1,7 @@
 package io.gds4j.engine.staging;
 
 /** A page-aligned part of a {@link BouncePool}'s memory, which the pool hands out and takes back. */
-public final class Slab {
+final class Slab {
     private final long address;
     private final SlabClass home;
     private final SlabBlock block;
@@ -20,7 +20,7 @@ public final class Slab {
         this.index = index;
     }
 
-    public long address() {
+    long address() {
         return address;
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.machine.TransferCosts;
+import io.gds4j.engine.stream.StreamMover.PieceListener;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;

@@ -1,5 +1,6 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.stream.StreamMover.PieceListener;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;

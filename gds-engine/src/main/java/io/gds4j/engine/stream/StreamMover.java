@@ -28,4 +28,16 @@ public interface StreamMover {
 
     /** Ends its use. */
     void giveBack();
+
+    /** Hears which bytes of a part are in its slab. Thread-safe. */
+    @FunctionalInterface
+    interface PieceListener {
+        /**
+         * A piece has arrived. Pieces come in any order and once each.
+         *
+         * @param at offset of its first byte in the part
+         * @param bytes at least 1
+         */
+        void arrived(long at, long bytes);
+    }
 }

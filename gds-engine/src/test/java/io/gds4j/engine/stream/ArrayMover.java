@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.staging.PreparedGpu;
+import io.gds4j.engine.stream.StreamMover.PieceListener;
 import io.gds4j.spi.BatchRequest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

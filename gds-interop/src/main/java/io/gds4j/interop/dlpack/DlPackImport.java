@@ -2,7 +2,7 @@ package io.gds4j.interop.dlpack;
 
 import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.dlpack.ManagedTensors;
-import io.gds4j.ffi.dlpack.TensorFields;
+import io.gds4j.ffi.dlpack.ManagedTensors.TensorFields;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;

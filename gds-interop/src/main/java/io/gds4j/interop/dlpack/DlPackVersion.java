@@ -1,6 +1,6 @@
 package io.gds4j.interop.dlpack;
 
-import io.gds4j.ffi.dlpack.StructKind;
+import io.gds4j.ffi.dlpack.ManagedTensors.StructKind;
 
 /**
  * The struct by which a tensor is handed over, and the names of the Python capsule that holds it.

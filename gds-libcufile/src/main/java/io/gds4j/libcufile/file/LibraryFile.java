@@ -10,7 +10,7 @@ import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.InFlight;
-import io.gds4j.libcufile.process.LibraryUser;
+import io.gds4j.libcufile.process.LibraryProcess.User;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LibraryFile implements BackendFile {
 
-    private final LibraryUser session;
+    private final User session;
     private final OpenLibrary openLibrary;
     private final Posix posix;
     private final OwnedDescriptor descriptor;
@@ -51,7 +51,7 @@ public final class LibraryFile implements BackendFile {
 
     /** @param callerDescriptor the descriptor that the program passed; null if it passed a path */
     public LibraryFile(
-            LibraryUser session,
+            User session,
             OpenLibrary openLibrary,
             Posix posix,
             OwnedDescriptor descriptor,
@@ -75,7 +75,7 @@ public final class LibraryFile implements BackendFile {
     }
 
     /** True for a file of this session. */
-    public boolean isOf(LibraryUser user) {
+    public boolean isOf(User user) {
         return session == user;
     }
 
@@ -281,5 +281,21 @@ public final class LibraryFile implements BackendFile {
     @Override
     public String toString() {
         return "LibraryFile[%s, handle=0x%x]".formatted(path().map(Path::toString).orElse("descriptor"), handle);
+    }
+
+    /**
+     * A descriptor that the program registered a file by. The file belongs to it, because the program may close the descriptor and
+     * open another file under its number.
+     *
+     * @param number the descriptor's number
+     * @param deviceMajor device that holds the file
+     * @param deviceMinor device that holds the file
+     * @param inode inode number of the file
+     */
+    public record CallerDescriptor(int number, int deviceMajor, int deviceMinor, long inode) {
+        /** @param status result of {@code statx} of the file */
+        public static CallerDescriptor of(int number, StatxResult status) {
+            return new CallerDescriptor(number, status.deviceMajor(), status.deviceMinor(), status.inode());
+        }
     }
 }

@@ -156,7 +156,7 @@ public final class Transfers {
      * Returns whether a vector may have a range: not one that {@link #run} moves in several pieces, nor memory of the host with a file that
      * is open for direct I/O, as the kernel may refuse its address.
      */
-    boolean fitsVector(LibraryFile file, MemoryRange range, long fileOffset) {
+    public boolean fitsVector(LibraryFile file, MemoryRange range, long fileOffset) {
         boolean host = range.kind().isHost();
         long size = range.length();
         return size <= largestPiece && !(host && file.isDirect())

@@ -53,7 +53,7 @@ public final class LibraryProcess {
 
     private final Supplier<CuFileLibrary> loader;
     private final LibraryEnvironment environment;
-    private final List<LibraryUser> sessions = new ArrayList<>();
+    private final List<User> sessions = new ArrayList<>();
     private @Nullable CuFileLibrary library;
     private @Nullable OpenLibrary openLibrary;
     private @Nullable CudaContexts contexts;
@@ -131,7 +131,7 @@ public final class LibraryProcess {
      *
      * @throws CuFileException DRIVER_ALREADY_OPEN if it is open with other settings
      */
-    public synchronized OpenLibrary open(LibraryUser session, LibrarySettings wanted, CudaContexts cuda) {
+    public synchronized OpenLibrary open(User session, LibrarySettings wanted, CudaContexts cuda) {
         LibrarySettings settings = withoutStatistics(wanted);
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, OPEN, "the JVM is exiting");
@@ -231,7 +231,7 @@ public final class LibraryProcess {
     }
 
     /** Removes a session; the last one closes the library. */
-    public synchronized void close(LibraryUser session) {
+    public synchronized void close(User session) {
         OpenLibrary open = openLibrary;
         if (!sessions.remove(session) || open == null || !sessions.isEmpty() || exiting) {
             return;
@@ -270,7 +270,7 @@ public final class LibraryProcess {
      * too.
      */
     void exit() {
-        List<LibraryUser> left;
+        List<User> left;
         synchronized (this) {
             exiting = true;
             left = List.copyOf(sessions);
@@ -278,22 +278,40 @@ public final class LibraryProcess {
                 openLibrary.beginExit();
             }
         }
-        left.forEach(LibraryUser::cancelBatches);
+        left.forEach(User::cancelBatches);
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
-        while (left.stream().anyMatch(LibraryUser::isBusy) && System.nanoTime() < deadline) {
+        while (left.stream().anyMatch(User::isBusy) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
-        left.forEach(LibraryUser::releaseStreams);
+        left.forEach(User::releaseStreams);
         synchronized (this) {
             OpenLibrary open = openLibrary;
-            if (open != null && !anyStreamWaits() && left.stream().noneMatch(LibraryUser::isBusy)) {
+            if (open != null && !anyStreamWaits() && left.stream().noneMatch(User::isBusy)) {
                 try {
-                    left.forEach(LibraryUser::closeBatches);
+                    left.forEach(User::closeBatches);
                     closeLast(open);
                 } catch (RuntimeException e) {
                     LOG.log(Level.DEBUG, "closing libcufile at exit: {0}", e.getMessage());
                 }
             }
         }
+    }
+
+    /**
+     * A session as {@link LibraryProcess} sees it. At exit the process waits for its users and ends their batches and
+     * streams before it closes the library.
+     */
+    public interface User {
+        /** True while the library works for this session. */
+        boolean isBusy();
+
+        /** Cancels the entries of all batches that have not begun. */
+        void cancelBatches();
+
+        /** Releases all waiting streams, although operations are pending: the process ends. */
+        void releaseStreams();
+
+        /** Destroys all batches. */
+        void closeBatches();
     }
 }

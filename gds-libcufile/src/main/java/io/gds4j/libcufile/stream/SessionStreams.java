@@ -2,9 +2,9 @@ package io.gds4j.libcufile.stream;
 
 import io.gds4j.HostStream;
 import io.gds4j.engine.staging.PreparedGpu;
-import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMover.PieceListener;
 import io.gds4j.engine.stream.StreamMovers;
 import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.Cuda;

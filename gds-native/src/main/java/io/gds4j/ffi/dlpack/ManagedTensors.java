@@ -13,7 +13,9 @@ import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -197,5 +199,55 @@ public final class ManagedTensors {
 
     private static CuFileException invalid(String detail) {
         return CuFileException.invalid("DLPack", detail);
+    }
+
+    /** The two structs by which DLPack hands a tensor over. */
+    public enum StructKind {
+        /** {@code DLManagedTensor}, before DLPack 1.0: neither version nor flags. */
+        UNVERSIONED(DlTensor.MANAGED),
+        /** {@code DLManagedTensorVersioned}, from DLPack 1.0 on. */
+        VERSIONED(DlTensor.VERSIONED);
+
+        final StructLayout layout;
+        final long tensor;
+        final long context;
+        final long deleter;
+
+        StructKind(StructLayout layout) {
+            this.layout = layout;
+            this.tensor = layout.byteOffset(PathElement.groupElement("dl_tensor"));
+            this.context = layout.byteOffset(PathElement.groupElement("manager_ctx"));
+            this.deleter = layout.byteOffset(PathElement.groupElement("deleter"));
+        }
+    }
+
+    /**
+     * The fields of a tensor as C has them, unchecked.
+     *
+     * @param data first byte, with {@code byte_offset} added; 0 for none
+     * @param deviceType {@code DLDeviceType}
+     * @param deviceId ordinal of the device
+     * @param code {@code DLDataTypeCode}, 0 to 255
+     * @param bits bits of a lane, 0 to 255
+     * @param lanes lanes of an element, 0 to 65535
+     * @param shape dimensions
+     * @param strides elements from one index to the next, as many as dimensions; empty for compact row-major order
+     * @param flags bits of {@code DLPACK_FLAG_BITMASK_*}; 0 in an unversioned struct
+     */
+    public record TensorFields(
+            long data,
+            int deviceType,
+            int deviceId,
+            int code,
+            int bits,
+            int lanes,
+            List<Long> shape,
+            List<Long> strides,
+            long flags) {
+        /** Copies the lists. */
+        public TensorFields {
+            shape = List.copyOf(shape);
+            strides = List.copyOf(strides);
+        }
     }
 }

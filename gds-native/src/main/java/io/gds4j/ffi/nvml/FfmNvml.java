@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.CString;
 import io.gds4j.ffi.Linkage;
+import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;

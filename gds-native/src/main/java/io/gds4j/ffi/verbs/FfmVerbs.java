@@ -23,7 +23,7 @@ import java.util.Optional;
 /**
  * libibverbs through FFM. The functions that verbs.h defines inline are called through the pointers in {@code ibv_context.ops}.
  */
-public final class FfmVerbs implements Verbs {
+final class FfmVerbs implements Verbs {
     /** Offsets in the structs that the library makes: each begins with its context, and the pointers stand in that. */
     static final long OPS_ALLOC_MW = 64;
     static final long OPS_BIND_MW = 72;

@@ -6,6 +6,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cuda.GpuCapabilities;
+import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 

@@ -3,6 +3,7 @@ package io.gds4j.ffi.nvml;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
 import io.gds4j.testkit.Failures;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

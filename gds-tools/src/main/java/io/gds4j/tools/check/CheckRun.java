@@ -26,6 +26,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -206,5 +207,53 @@ public record CheckRun(
         return failure.error() == CuFileError.INVALID_FILE_TYPE
                 ? CommandFailure.badInput(path.toString(), path + ": " + failure.detail())
                 : failure;
+    }
+
+    /** What {@code --require} can demand of a machine. */
+    public enum Requirement {
+        /** A GPU that this process can use. */
+        GPU,
+        /** libcufile. */
+        LIBCUFILE,
+        /** Some storage reaches a GPU through nvidia-fs. */
+        NVFS,
+        /** Some storage reaches a GPU through PCI peer-to-peer DMA. */
+        P2PDMA,
+        /** Every path argument supports direct I/O. */
+        ODIRECT;
+
+        /** Describes what is missing; empty if the machine meets the requirement. */
+        Optional<String> lacking(CheckReport report) {
+            return switch (this) {
+                case GPU -> when(report.gpus().isEmpty(), "there is no GPU");
+                case LIBCUFILE -> when(report.library().path().isEmpty(), "libcufile is not found");
+                case NVFS, P2PDMA -> when(
+                        report.storage().support().stream().noneMatch(
+                                support -> support.ways().contains(name().toLowerCase(Locale.ROOT))),
+                        "no storage reaches a GPU by " + name().toLowerCase(Locale.ROOT));
+                case ODIRECT -> report.paths()
+                        .stream()
+                        .filter(path -> path.error().isEmpty() && path.report().alignment().isEmpty())
+                        .findFirst()
+                        .map(path -> path.report().path() + " has no direct I/O");
+            };
+        }
+
+        private static Optional<String> when(boolean lacks, String sentence) {
+            return lacks ? Optional.of(sentence) : Optional.empty();
+        }
+    }
+
+    /**
+     * What a report tells of the machine.
+     *
+     * @param topology lines about processors, GPUs, the bus and the file systems of paths
+     * @param advice what would make it faster
+     */
+    public record Machine(List<String> topology, List<Advice> advice) {
+        public Machine {
+            topology = List.copyOf(topology);
+            advice = List.copyOf(advice);
+        }
     }
 }

@@ -3,8 +3,8 @@ package io.gds4j.tools.check;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.diagnosis.BackendReport;
 import io.gds4j.diagnosis.PathReport;
+import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
-import io.gds4j.tools.terminal.Verdict;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -63,10 +63,10 @@ record CheckVerdict(
     /** Returns the line. */
     String line() {
         if (failure != null) {
-            return Verdict.FAILS + " " + failure;
+            return Text.FAILS + " " + failure;
         }
         return "%s %s moves files to %s. Direct storage: %s%s".formatted(
-                Verdict.WORKS, backend == null ? "gds4j" : "backend " + backend, target,
+                Text.WORKS, backend == null ? "gds4j" : "backend " + backend, target,
                 directStorage ? "yes, " : "no, because ", reason);
     }
 }

@@ -1,7 +1,7 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.tools.check.CheckRun;
-import io.gds4j.tools.check.Requirement;
+import io.gds4j.tools.check.CheckRun.Requirement;
 import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -7,7 +7,7 @@ import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.tools.io.IoSizes;
 import io.gds4j.tools.load.ParallelMode;
 import io.gds4j.tools.load.Target;
-import io.gds4j.tools.plot.PlottedFile;
+import io.gds4j.tools.plot.PlotRun.PlottedFile;
 import io.gds4j.tools.terminal.Units;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;

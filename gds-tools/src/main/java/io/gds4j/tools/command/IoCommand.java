@@ -1,8 +1,8 @@
 package io.gds4j.tools.command;
 
-import io.gds4j.tools.io.IoArguments;
 import io.gds4j.tools.io.IoJob;
 import io.gds4j.tools.io.IoRun;
+import io.gds4j.tools.io.IoRun.Arguments;
 import io.gds4j.tools.io.JobFile;
 import io.gds4j.tools.report.Report;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -100,7 +100,7 @@ final class IoCommand implements Callable<Integer> {
             return runSeries(series);
         }
         Output to = output.of(terminal, "io");
-        IoArguments arguments = arguments(to);
+        Arguments arguments = arguments(to);
         return Report.of(
                 report.of("io", arguments.jobs().stream().map(IoJob::path).distinct().toList()), to,
                 told -> IoRun.run(arguments, told).code());
@@ -152,7 +152,7 @@ final class IoCommand implements Callable<Integer> {
         return line.isEmpty() ? null : line.toString();
     }
 
-    private IoArguments arguments(Output to) throws IOException {
+    private Arguments arguments(Output to) throws IOException {
         if (jobFile == null) {
             options.notes().forEach(to::note);
             return options.arguments(List.of(options.job("job")), true);

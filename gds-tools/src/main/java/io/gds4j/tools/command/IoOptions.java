@@ -1,12 +1,12 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.tools.io.CacheState;
-import io.gds4j.tools.io.IoArguments;
 import io.gds4j.tools.io.IoJob;
+import io.gds4j.tools.io.IoJob.Operation;
+import io.gds4j.tools.io.IoJob.TransferType;
+import io.gds4j.tools.io.IoRun.Arguments;
+import io.gds4j.tools.io.IoRun.CacheState;
 import io.gds4j.tools.io.IoSizes;
-import io.gds4j.tools.io.Operation;
-import io.gds4j.tools.io.TransferType;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.CommandFailure;
 import java.nio.file.Path;
@@ -179,7 +179,7 @@ final class IoOptions {
     }
 
     /** Arguments of the whole run. Options that apply to a run come from the first section of a job file. */
-    IoArguments arguments(List<IoJob> jobs, boolean overwrite) {
+    Arguments arguments(List<IoJob> jobs, boolean overwrite) {
         CommandFailure.usageIf(seconds != null && !(seconds > 0 && seconds <= 86_400),
                 "-T %s: allowed is more than 0, up to 86400 seconds", seconds);
         CommandFailure.usageIf(!(warmUp >= 0 && warmUp <= 3600), "--warm-up %s: allowed is 0 to 3600 seconds", warmUp);
@@ -191,7 +191,7 @@ final class IoOptions {
         CacheState cache = cold
                 ? CacheState.COLD
                 : hot ? CacheState.HOT : mixed ? CacheState.MIXED : CacheState.AS_IS;
-        return new IoArguments(jobs, backend.value(), directStorage.value(), seconds, warmUp, cache, fresh, verify,
+        return new Arguments(jobs, backend.value(), directStorage.value(), seconds, warmUp, cache, fresh, verify,
                 seed,
                 perJob, gdsioFormat,
                 policy, ioUring, repeat, overwrite);

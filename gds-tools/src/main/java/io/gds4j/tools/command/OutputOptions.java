@@ -1,7 +1,6 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.tools.terminal.Output;
-import io.gds4j.tools.terminal.Schemas;
 import io.gds4j.tools.terminal.Terminal;
 import picocli.CommandLine.Option;
 
@@ -28,6 +27,6 @@ class OutputOptions {
 
     /** Returns the output of a command; its schema has the command's name. */
     Output of(Terminal terminal, String command) {
-        return new Output(terminal, Schemas.of(command), json, quiet, !noProgress);
+        return new Output(terminal, Output.schema(command), json, quiet, !noProgress);
     }
 }

@@ -1,8 +1,8 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.tools.io.IoSizes;
-import io.gds4j.tools.sample.PatternsArguments;
 import io.gds4j.tools.sample.PatternsRun;
+import io.gds4j.tools.sample.PatternsRun.Arguments;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
@@ -81,8 +81,8 @@ final class PatternsCommand implements Callable<Integer> {
             options.addAll(List.of("--memory", memory));
         }
         options.addAll(List.of("--backend", backend.value()));
-        PatternsArguments arguments =
-                new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
+        Arguments arguments =
+                new Arguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
         return new PatternsRun(arguments, output.of(terminal, "patterns")).run()
                 .code();
     }

@@ -1,7 +1,7 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.tools.plot.PlotRun;
-import io.gds4j.tools.plot.PlottedFile;
+import io.gds4j.tools.plot.PlotRun.PlottedFile;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;

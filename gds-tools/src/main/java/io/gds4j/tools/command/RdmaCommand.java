@@ -1,12 +1,11 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.memory.MemoryKind;
-import io.gds4j.tools.rdma.RdmaArguments;
-import io.gds4j.tools.rdma.RdmaArguments.Operation;
 import io.gds4j.tools.rdma.RdmaRun;
+import io.gds4j.tools.rdma.RdmaRun.Arguments;
+import io.gds4j.tools.rdma.RdmaRun.Arguments.Operation;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Output;
-import io.gds4j.tools.terminal.Schemas;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -132,13 +131,13 @@ final class RdmaCommand implements Callable<Integer> {
                     .usage("--memory is '%s', allowed: host, hugepage, gpu:N, gpu:N,dmabuf".formatted(memory));
         }
         int count = iterations != null ? iterations : latency ? LATENCY_ITERATIONS : BANDWIDTH_ITERATIONS;
-        RdmaArguments arguments = new RdmaArguments(
+        Arguments arguments = new Arguments(
                 latency, operation, host, port, sizes(latency, operation), count, seconds == null ? 0 : seconds,
                 queuePairs, gid, device, devicePort,
                 kind.group("gpu") != null ? MemoryKind.CUDA_DEVICE
                         : memory.equals("hugepage") ? MemoryKind.HOST_HUGEPAGE : MemoryKind.HOST,
                 kind.group("gpu") == null ? 0 : Integer.parseInt(kind.group("gpu")), kind.group("dmabuf") != null);
-        Output output = new Output(terminal, Schemas.of("rdma"), json, quiet, false);
+        Output output = new Output(terminal, Output.schema("rdma"), json, quiet, false);
         return RdmaRun.run(arguments, output).code();
     }
 

@@ -5,6 +5,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.tools.io.IoJob.TransferType;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Target;
@@ -22,17 +23,18 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** One run of {@code gds io}. */
 public final class IoRun {
-    private final IoArguments arguments;
+    private final Arguments arguments;
     private final Output output;
     private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
     private final WrittenFiles written;
     private final List<Map<IoPath, Long>> ioPathsOfRounds = new ArrayList<>();
 
-    private IoRun(IoArguments arguments, Output output) {
+    private IoRun(Arguments arguments, Output output) {
         this.arguments = arguments;
         this.output = output;
         this.written = new WrittenFiles(arguments.overwrite());
@@ -41,7 +43,7 @@ public final class IoRun {
     /**
      * Runs all rounds and prints the results.
      */
-    public static ExitStatus run(IoArguments arguments, Output output)
+    public static ExitStatus run(Arguments arguments, Output output)
             throws IOException {
         IoRun run = new IoRun(arguments, output);
         try (run.written) {
@@ -206,5 +208,62 @@ public final class IoRun {
     private static Map<String, @Nullable Object> job(IoResult result) {
         return Fields.of("job", result.name())
                 .andAll(result.toJson()).map();
+    }
+
+    /** How {@code gds io} prepares the page cache between warm-up and measurement. */
+    public enum CacheState {
+        /** Leaves the page cache unchanged. */
+        AS_IS,
+        /** Writes the file's pages back and drops them. */
+        COLD,
+        /** Reads the file once. */
+        HOT,
+        /** Reads the file once, then drops the second half of the used range. */
+        MIXED
+    }
+
+    /**
+     * Arguments of {@code gds io}.
+     *
+     * @param jobs jobs, which all run at the same time
+     * @param backend auto, compat or libcufile
+     * @param directStorage whether GPUDirect Storage may or must serve; empty if the configuration decides
+     * @param seconds duration; null for one pass
+     * @param warmUpSeconds duration of the warm-up
+     * @param cache how to prepare the page cache
+     * @param fresh whether to release the pages of host memory before the measurement
+     * @param verify whether to compare bytes with a pattern
+     * @param seed seed of random values and of the pattern
+     * @param perJob whether to show each job separately
+     * @param gdsioFormat whether to print gdsio's output line
+     * @param policy auto, direct or buffered; null for the configured value
+     * @param ioUring whether to prefer io_uring for batches
+     * @param repeat number of repetitions of each measurement
+     * @param overwrite whether jobs may write to files that gds did not make
+     */
+    public record Arguments(
+            List<IoJob> jobs,
+            String backend,
+            Optional<DirectStorage> directStorage,
+            @Nullable Double seconds,
+            double warmUpSeconds,
+            CacheState cache,
+            boolean fresh,
+            boolean verify,
+            long seed,
+            boolean perJob,
+            boolean gdsioFormat,
+            @Nullable String policy,
+            boolean ioUring,
+            int repeat,
+            boolean overwrite) {
+        public Arguments {
+            jobs = List.copyOf(jobs);
+        }
+
+        /** Number of rounds: the length of the longest series of sizes. */
+        int rounds() {
+            return jobs.stream().mapToInt(job -> job.sizes().sizes().size()).max().orElse(0);
+        }
     }
 }

@@ -1,5 +1,6 @@
 package io.gds4j.tools.io;
 
+import io.gds4j.tools.io.IoJob.Operation;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.InputFile;
 import java.io.IOException;

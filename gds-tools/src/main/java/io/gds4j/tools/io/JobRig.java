@@ -18,6 +18,9 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.tools.io.IoJob.TransferType;
+import io.gds4j.tools.io.IoRun.Arguments;
+import io.gds4j.tools.io.IoRun.CacheState;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -44,7 +47,7 @@ final class JobRig implements AutoCloseable {
     private static final byte FILLING = (byte) 0xab;
 
     private final IoJob job;
-    private final IoArguments arguments;
+    private final Arguments arguments;
     private final CuFileDriver driver;
     private final Target target;
     private final long size;
@@ -56,7 +59,7 @@ final class JobRig implements AutoCloseable {
     private final List<MemoryRange> hostMemory = new ArrayList<>();
 
     private JobRig(
-            IoJob job, IoArguments arguments, CuFileDriver driver, Target target, long size, WrittenFiles written) {
+            IoJob job, Arguments arguments, CuFileDriver driver, Target target, long size, WrittenFiles written) {
         this.written = written;
         this.job = job;
         this.arguments = arguments;
@@ -73,7 +76,7 @@ final class JobRig implements AutoCloseable {
      * @param number number of the job, which makes its random content differ from that of other jobs
      */
     static JobRig of(
-            IoJob job, IoArguments arguments, CuFileDriver driver, Targets target, long size, int number,
+            IoJob job, Arguments arguments, CuFileDriver driver, Targets target, long size, int number,
             WrittenFiles written)
             throws IOException {
         JobRig rig = new JobRig(job, arguments, driver, target.target(), size, written);

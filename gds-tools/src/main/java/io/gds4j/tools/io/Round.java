@@ -2,6 +2,7 @@ package io.gds4j.tools.io;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.tools.io.IoRun.Arguments;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Runs all threads of all jobs at one request size: warms up, prepares the page cache, then starts all together. */
 final class Round {
-    private final IoArguments arguments;
+    private final Arguments arguments;
     private final CuFileDriver driver;
     private final List<JobRig> rigs;
     private final List<Long> dataSets;
@@ -22,7 +23,7 @@ final class Round {
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
 
-    Round(IoArguments arguments, CuFileDriver driver, List<JobRig> rigs, List<Long> dataSets) {
+    Round(Arguments arguments, CuFileDriver driver, List<JobRig> rigs, List<Long> dataSets) {
         this.arguments = arguments;
         this.driver = driver;
         this.rigs = rigs;

@@ -16,6 +16,7 @@ import io.gds4j.loader.TensorInTurn;
 import io.gds4j.loader.TensorsInTurn;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.tools.load.LoadResult.Inspection;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;

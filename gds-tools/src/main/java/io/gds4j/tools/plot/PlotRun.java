@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One run of {@code gds plot}.
@@ -39,5 +40,14 @@ public record PlotRun(List<PlottedFile> results, Path chart, String title, Outpu
         }, () -> List.of("%s: %s of %s".formatted(
                 chart, svg ? "SVG" : "PNG", Units.count(read.size(), "result"))));
         return ExitStatus.DONE;
+    }
+
+    /**
+     * A result to draw.
+     *
+     * @param label label in the legend; empty for one that tells what was measured
+     * @param file output of gds io --json or gds rdma --json
+     */
+    public record PlottedFile(Optional<String> label, Path file) {
     }
 }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.gds4j.tools.plot.PlotRun.PlottedFile;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.InputFile;
 import io.gds4j.tools.terminal.Text;

@@ -3,6 +3,7 @@ package io.gds4j.tools.rdma;
 import io.gds4j.CuFileDriver;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.rdma.Completion;
 import io.gds4j.rdma.MemoryRegion;
@@ -39,18 +40,18 @@ public final class RdmaRun {
     private static final double NANOS = 1e9;
     private static final double MEBI = 1 << 20;
 
-    private final RdmaArguments arguments;
+    private final Arguments arguments;
     private final Output output;
     private final List<QueuePair> queuePairs = new ArrayList<>();
     private final List<RemoteMemory> remotes = new ArrayList<>();
 
-    private RdmaRun(RdmaArguments arguments, Output output) {
+    private RdmaRun(Arguments arguments, Output output) {
         this.arguments = arguments;
         this.output = output;
     }
 
     /** Measures, or serves the other end, and prints the result. */
-    public static ExitStatus run(RdmaArguments arguments, Output output) throws IOException {
+    public static ExitStatus run(Arguments arguments, Output output) throws IOException {
         return switch (RdmaDevices.detect()) {
             case RdmaAvailability.Unavailable none -> throw CommandFailure.device(
                     "RDMA", "%s (%s)".formatted(none.reason(), none.remedy()));
@@ -106,7 +107,7 @@ public final class RdmaRun {
         for (int i = 0; i < queuePairs.size(); i++) {
             queuePairs.get(i).connect(ends.get(i).peer());
             remotes.add(ends.get(i).memory());
-            if (arguments.server() == null && arguments.operation() == RdmaArguments.Operation.SEND) {
+            if (arguments.server() == null && arguments.operation() == Arguments.Operation.SEND) {
                 for (int k = 0; k < DEPTH; k++) {
                     queuePairs.get(i).receive(k, received(region, i));
                 }
@@ -140,7 +141,7 @@ public final class RdmaRun {
     // ---- the end that listens
 
     private List<Latencies> serve(MemoryRegion region, PerftestExchange exchange) throws IOException {
-        if (arguments.operation() == RdmaArguments.Operation.SEND) {
+        if (arguments.operation() == Arguments.Operation.SEND) {
             takeMessages(region, exchange);
         }
         exchange.waitWhileTheOtherEndMeasures();
@@ -169,7 +170,7 @@ public final class RdmaRun {
 
     /** As in perftest: both ends of the others know the result, or it is one end's matter. */
     private boolean exchangesResults() {
-        return !arguments.latency() && arguments.operation() != RdmaArguments.Operation.SEND;
+        return !arguments.latency() && arguments.operation() != Arguments.Operation.SEND;
     }
 
     private static void checkSilence(long last) {
@@ -183,7 +184,7 @@ public final class RdmaRun {
     private List<Latencies> measureAll(MemoryRegion region, PerftestExchange exchange) throws IOException {
         List<Latencies> results = new ArrayList<>();
         for (long size : arguments.sizes()) {
-            if (arguments.operation() != RdmaArguments.Operation.SEND) { // perftest posts as many receives as it measures
+            if (arguments.operation() != Arguments.Operation.SEND) { // perftest posts as many receives as it measures
                 measure(region, (int) size, WARM_UP, 0);
             }
             results.add(measure(region, (int) size, arguments.iterations(), arguments.seconds()));
@@ -314,5 +315,51 @@ public final class RdmaRun {
                             result.messagesPerSecond() / 1e6));
         }
         return lines;
+    }
+
+    /**
+     * What {@code gds rdma} measures.
+     *
+     * @param latency one request at a time; otherwise as many as the queue holds
+     * @param operation what a request does
+     * @param server the other end, which listens; null to be the end that listens
+     * @param port TCP port of the exchange
+     * @param sizes bytes of a request, smallest first
+     * @param iterations requests of each size and queue pair
+     * @param seconds measure so long instead; 0 for iterations
+     * @param queuePairs number of queue pairs
+     * @param gid index of the port's address
+     * @param device name of the RDMA device; null for the first
+     * @param devicePort port of the device
+     * @param memory kind of the memory
+     * @param gpu its GPU
+     * @param dmaBuf register GPU memory as a dma-buf
+     */
+    public record Arguments(
+            boolean latency, Operation operation, @Nullable String server, int port, List<Long> sizes, int iterations,
+            double seconds, int queuePairs, int gid, @Nullable String device, int devicePort, MemoryKind memory,
+            int gpu,
+            boolean dmaBuf) {
+        /** What a request does. */
+        public enum Operation {
+            /** Writes to the peer's memory. */
+            WRITE,
+            /** Reads the peer's memory. */
+            READ,
+            /** Sends to a receive of the peer. */
+            SEND,
+            /** Adds to 8 bytes of the peer. */
+            ATOMIC
+        }
+
+        /** Checks nothing: the command does. */
+        public Arguments {
+            sizes = List.copyOf(sizes);
+        }
+
+        /** Largest request. */
+        long largest() {
+            return sizes.getLast();
+        }
     }
 }

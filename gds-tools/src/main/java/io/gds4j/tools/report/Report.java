@@ -1,7 +1,7 @@
 package io.gds4j.tools.report;
 
 import io.gds4j.tools.check.CheckRun;
-import io.gds4j.tools.check.Machine;
+import io.gds4j.tools.check.CheckRun.Machine;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.OutputFile;

@@ -2,7 +2,7 @@ package io.gds4j.tools.report;
 
 import io.gds4j.diagnosis.Advice;
 import io.gds4j.statistics.IoPath;
-import io.gds4j.tools.check.Machine;
+import io.gds4j.tools.check.CheckRun.Machine;
 import io.gds4j.tools.terminal.Units;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;

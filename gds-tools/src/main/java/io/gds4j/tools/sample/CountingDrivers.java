@@ -1,7 +1,7 @@
 package io.gds4j.tools.sample;
 
-import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.SampleArguments;
+import io.gds4j.samples.Samples.Named;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.Output;
@@ -24,7 +24,7 @@ final class CountingDrivers implements AutoCloseable {
     }
 
     /** Returns the arguments to run a sample with. */
-    SampleArguments with(NamedSample sample, SampleArguments arguments) {
+    SampleArguments with(Named sample, SampleArguments arguments) {
         if (!output.statistics()) {
             return arguments;
         }

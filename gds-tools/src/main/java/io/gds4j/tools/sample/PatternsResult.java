@@ -3,8 +3,8 @@ package io.gds4j.tools.sample;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.Samples;
+import io.gds4j.samples.Samples.Named;
 import io.gds4j.tools.plot.LineChart;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Fields;
@@ -122,7 +122,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     }
 
     private static String label(String name) {
-        String summary = Samples.named(name).map(NamedSample::summary).orElse("unknown");
+        String summary = Samples.named(name).map(Named::summary).orElse("unknown");
         return "%s: %s".formatted(name.replace('-', ' '), summary);
     }
 

@@ -1,10 +1,10 @@
 package io.gds4j.tools.sample;
 
-import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.Pattern6Batch;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
+import io.gds4j.samples.Samples.Named;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.plot.ChartFile;
@@ -24,15 +24,16 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One run of {@code gds patterns}. Runs the programs of the samples: all patterns in turn for each size and round, so
  * that all run under the same conditions.
  */
 public final class PatternsRun {
-    private final PatternsArguments arguments;
+    private final Arguments arguments;
     private final Output output;
-    private final List<NamedSample> patterns;
+    private final List<Named> patterns;
     private final Map<String, SortedMap<Long, List<Double>>> seconds = new LinkedHashMap<>();
     private final Map<String, Long> bytes = new LinkedHashMap<>();
     private final Map<String, SortedMap<Long, SortedMap<String, Long>>> moved = new LinkedHashMap<>();
@@ -44,19 +45,19 @@ public final class PatternsRun {
     /**
      * Prepares a run.
      */
-    public PatternsRun(PatternsArguments arguments, Output output) {
+    public PatternsRun(Arguments arguments, Output output) {
         this.arguments = arguments;
         this.output = output;
         this.patterns = arguments.patterns().stream().map(PatternsRun::pattern).toList();
     }
 
-    private static NamedSample pattern(int number) {
+    private static Named pattern(int number) {
         return Samples.named("pattern-" + number)
                 .orElseThrow(() -> CommandFailure.usage("there is no pattern %s: allowed is 1 to 7".formatted(number)));
     }
 
     /** Returns the request sizes for a pattern: the batch pattern uses only small requests. */
-    private List<Long> sizes(NamedSample pattern) {
+    private List<Long> sizes(Named pattern) {
         List<Long> sizes = pattern.program() == Pattern6Batch.class
                 ? arguments.ioSizes().stream().filter(size -> size <= Pattern6Batch.MAX_BYTES).toList()
                 : arguments.ioSizes();
@@ -101,7 +102,7 @@ public final class PatternsRun {
     private PatternsResult measured(CountingDrivers drivers) throws IOException, InterruptedException {
         measure(drivers);
         List<PatternsResult.Point> points = new ArrayList<>();
-        for (NamedSample pattern : patterns) {
+        for (Named pattern : patterns) {
             for (long ioSize : sizes(pattern)) {
                 List<Double> runs = seconds.get(pattern.name()).get(ioSize);
                 points.add(new PatternsResult.Point(
@@ -121,7 +122,7 @@ public final class PatternsRun {
             long done = 0;
             for (int round = 0; round <= arguments.rounds(); round++) {
                 for (long ioSize : round == 0 ? arguments.ioSizes().subList(0, 1) : arguments.ioSizes()) {
-                    for (NamedSample pattern : patterns) {
+                    for (Named pattern : patterns) {
                         if (!sizes(pattern).contains(ioSize)) {
                             continue;
                         }
@@ -135,7 +136,7 @@ public final class PatternsRun {
     }
 
     private void measure(
-            CountingDrivers drivers, Path parent, NamedSample pattern, long ioSize, boolean counts)
+            CountingDrivers drivers, Path parent, Named pattern, long ioSize, boolean counts)
             throws IOException, InterruptedException {
         List<String> options = new ArrayList<>(arguments.options());
         options.addAll(List.of("--size", Long.toString(arguments.size()), "--io", Long.toString(ioSize)));
@@ -162,7 +163,7 @@ public final class PatternsRun {
     }
 
     /** Returns the bytes of a run. Under {@code --stats} the runs of a pattern share a driver, which counts all of them. */
-    private Map<IoPath, Long> ofThisRun(NamedSample pattern, Map<IoPath, Long> counted) {
+    private Map<IoPath, Long> ofThisRun(Named pattern, Map<IoPath, Long> counted) {
         Map<IoPath, Long> earlier = output.statistics() ? counters.put(pattern.name(), counted) : null;
         if (earlier == null) {
             return counted;
@@ -182,5 +183,33 @@ public final class PatternsRun {
         List<Double> sorted = values.stream().sorted().toList();
         int middle = sorted.size() / 2;
         return sorted.size() % 2 == 1 ? sorted.get(middle) : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
+    }
+
+    /**
+     * Arguments of {@code gds patterns}.
+     *
+     * @param patterns numbers of the patterns
+     * @param size bytes that each run moves
+     * @param ioSizes request sizes in bytes, one per point of the chart
+     * @param rounds runs per point, which reports their median
+     * @param options further options of the samples, alternating names and values
+     * @param dir folder for files, null for the default
+     * @param from result of an earlier run to show; null to measure
+     * @param output file of the chart, null for none
+     */
+    public record Arguments(
+            List<Integer> patterns,
+            long size,
+            List<Long> ioSizes,
+            int rounds,
+            List<String> options,
+            @Nullable Path dir,
+            @Nullable Path from,
+            @Nullable Path output) {
+        public Arguments {
+            patterns = List.copyOf(patterns);
+            ioSizes = List.copyOf(ioSizes);
+            options = List.copyOf(options);
+        }
     }
 }

@@ -1,7 +1,7 @@
 package io.gds4j.tools.sample;
 
-import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.SampleResult;
+import io.gds4j.samples.Samples.Named;
 import io.gds4j.tools.terminal.ErrorReport;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param failure its failure; null if it succeeded
  */
 record SampleOutcome(
-        NamedSample sample,
+        Named sample,
         List<String> lines,
         Map<String, @Nullable Object> counted,
         @Nullable SampleResult result,

@@ -1,9 +1,9 @@
 package io.gds4j.tools.sample;
 
-import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
+import io.gds4j.samples.Samples.Named;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
@@ -45,11 +45,11 @@ public record SampleRun(
             printNames();
             return ExitStatus.DONE;
         }
-        List<NamedSample> chosen = chosen();
+        List<Named> chosen = chosen();
         Path parent = TemporaryFolder.parent(dir).toAbsolutePath();
         OpenedDriver.require(arguments(parent, new ArrayList<>()).backend(), output.environment());
         List<SampleOutcome> outcomes = new ArrayList<>();
-        for (NamedSample sample : chosen) {
+        for (Named sample : chosen) {
             outcomes.add(run(sample, parent));
         }
         boolean several = all || chosen.size() > 1;
@@ -64,7 +64,7 @@ public record SampleRun(
         return status(outcomes);
     }
 
-    private List<NamedSample> chosen() {
+    private List<Named> chosen() {
         if (all) {
             return Samples.all();
         }
@@ -74,12 +74,12 @@ public record SampleRun(
         return names.stream().map(SampleRun::named).toList();
     }
 
-    private static NamedSample named(String name) {
+    private static Named named(String name) {
         return Samples.named(name).orElseThrow(() -> CommandFailure.usage(
                 "there is no sample '%s'; gds sample --list shows the samples".formatted(Text.oneLine(name))));
     }
 
-    private SampleOutcome run(NamedSample sample, Path parent) throws IOException, InterruptedException {
+    private SampleOutcome run(Named sample, Path parent) throws IOException, InterruptedException {
         output.say("%s: %s".formatted(sample.name(), sample.summary()));
         List<String> lines = new ArrayList<>();
         SampleOutcome outcome;
@@ -148,7 +148,7 @@ public record SampleRun(
         return Text.table(rows, false, true, true, false);
     }
 
-    private static Map<String, @Nullable Object> description(NamedSample sample) {
+    private static Map<String, @Nullable Object> description(Named sample) {
         return Fields.of("name", sample.name())
                 .and("summary", sample.summary())
                 .and("topics", sample.topics())

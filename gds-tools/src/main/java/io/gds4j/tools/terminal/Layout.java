@@ -37,7 +37,7 @@ final class Layout {
         for (int i = 0; i < lines.size(); i++) {
             String line = lines.get(i);
             // a heading stands above indented lines, the sum of a result alone in front of it; of a verdict one word says all
-            boolean heading = isText(line) && !line.startsWith(Verdict.WORKS) && !line.startsWith(Verdict.FAILS)
+            boolean heading = isText(line) && !line.startsWith(Text.WORKS) && !line.startsWith(Text.FAILS)
                     && i + 1 < lines.size()
                     && (lines.get(i + 1).startsWith(" ") || i == 0 && lines.get(i + 1).isEmpty());
             List<String> parts = wrapped(line);
@@ -93,11 +93,11 @@ final class Layout {
     }
 
     private static String painted(String line, boolean heading, boolean first) {
-        if (first && line.startsWith(Verdict.WORKS)) {
-            return painted(line, 0, Verdict.WORKS.length(), GREEN);
+        if (first && line.startsWith(Text.WORKS)) {
+            return painted(line, 0, Text.WORKS.length(), GREEN);
         }
-        if (first && line.startsWith(Verdict.FAILS)) {
-            return painted(line, 0, Verdict.FAILS.length(), RED);
+        if (first && line.startsWith(Text.FAILS)) {
+            return painted(line, 0, Text.FAILS.length(), RED);
         }
         if (heading) {
             return painted(line, 0, line.length(), BOLD);

@@ -23,6 +23,11 @@ import org.jspecify.annotations.Nullable;
 public record Output(
         Terminal terminal, String schema, boolean json, boolean quiet, boolean progress, boolean statistics,
         @Nullable BiConsumer<Map<String, @Nullable Object>, List<String>> listener) {
+    /** Returns the schema name of a command's JSON object. Within a schema number, releases only add fields. */
+    public static String schema(String command) {
+        return "gds4j." + command + "/1";
+    }
+
     /** An output without statistics, to which nothing listens. */
     public Output(Terminal terminal, String schema, boolean json, boolean quiet, boolean progress) {
         this(terminal, schema, json, quiet, progress, false, null);

@@ -5,6 +5,11 @@ import java.util.List;
 
 /** Makes foreign text (names in files, messages) safe for a terminal, and formats tables. */
 public final class Text {
+    /** Begins the first line of a result if all is well. A terminal shows it in green. */
+    public static final String WORKS = "Works:";
+    /** Begins the first line of a result if something is wrong. A terminal shows it in red. */
+    public static final String FAILS = "Fails:";
+
     private static final int LABEL_WIDTH = 13;
     /** Column where the value of a {@link #row} begins. */
     static final int VALUE_COLUMN = 2 + LABEL_WIDTH + 1;

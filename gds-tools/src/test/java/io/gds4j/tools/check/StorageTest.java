@@ -13,6 +13,7 @@ import io.gds4j.engine.machine.ThisMachine;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.nvml.NvmlAvailability;
 import io.gds4j.rdma.RdmaAvailability;
+import io.gds4j.tools.check.CheckRun.Requirement;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.gds4j.diagnosis.Advice;
 import io.gds4j.tools.Chromium;
-import io.gds4j.tools.check.Machine;
+import io.gds4j.tools.check.CheckRun.Machine;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

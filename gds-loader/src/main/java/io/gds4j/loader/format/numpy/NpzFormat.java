@@ -11,7 +11,7 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.zip.ZipArchive;
-import io.gds4j.loader.internal.zip.ZipMember;
+import io.gds4j.loader.internal.zip.ZipArchive.Member;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -56,7 +56,7 @@ public final class NpzFormat implements CheckpointFormat {
         List<TensorInfo> arrays = new ArrayList<>();
         List<String> others = new ArrayList<>();
         Set<String> names = new HashSet<>();
-        for (ZipMember member : ZipArchive.read(in).members()) {
+        for (Member member : ZipArchive.read(in).members()) {
             if (!isArray(in, member)) {
                 if (!member.name().endsWith("/")) {
                     others.add(CheckpointException.quote(member.name()));
@@ -91,7 +91,7 @@ public final class NpzFormat implements CheckpointFormat {
     }
 
     /** Returns whether a member is an array: by its ending, else by its content as NumPy does. */
-    private static boolean isArray(FormatInput in, ZipMember member) {
+    private static boolean isArray(FormatInput in, Member member) {
         byte[] magic = NpyGrammar.magic();
         return member.name().endsWith(NpyFormat.SUFFIX)
                 || member.stored()

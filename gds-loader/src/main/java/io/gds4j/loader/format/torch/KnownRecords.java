@@ -4,7 +4,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.zip.ZipArchive;
-import io.gds4j.loader.internal.zip.ZipMember;
+import io.gds4j.loader.internal.zip.ZipArchive.Member;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -100,7 +100,7 @@ final class KnownRecords {
     }
 
     private static Optional<Range> data(ZipArchive archive, TensorInfo tensor) {
-        for (ZipMember member : archive.members()) {
+        for (Member member : archive.members()) {
             if (tensor.length() > 0 && tensor.fileOffset() >= member.dataOffset()
                     && tensor.fileEnd() <= member.dataEnd() && !TorchFormat.reads(member)) {
                 return Optional.of(new Range(member.dataOffset(), member.dataEnd()));

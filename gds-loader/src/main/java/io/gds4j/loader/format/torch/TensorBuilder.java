@@ -15,7 +15,7 @@ import io.gds4j.loader.format.torch.PickleValue.Truth;
 import io.gds4j.loader.format.torch.PickleValue.Tuple;
 import io.gds4j.loader.format.torch.PickleValue.Whole;
 import io.gds4j.loader.internal.zip.ZipArchive;
-import io.gds4j.loader.internal.zip.ZipMember;
+import io.gds4j.loader.internal.zip.ZipArchive.Member;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -55,7 +55,7 @@ final class TensorBuilder {
     }
 
     /** The data of a storage. */
-    private record Storage(ZipMember member, Optional<DType> dtype, long count) {
+    private record Storage(Member member, Optional<DType> dtype, long count) {
     }
 
     private final Path path;
@@ -147,7 +147,7 @@ final class TensorBuilder {
                     CheckpointException.quote(type.full()));
         }
         String memberName = root + "/data/" + key;
-        ZipMember member = archive.member(memberName)
+        Member member = archive.member(memberName)
                 .orElseThrow(() -> failure(TorchRules.STORAGE, name, persistent.offset(),
                         "the storage of tensor %s is member %s, which is missing",
                         CheckpointException.quote(memberName)));

@@ -13,7 +13,7 @@ import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.text.HeaderHeap;
 import io.gds4j.loader.internal.zip.ZipArchive;
-import io.gds4j.loader.internal.zip.ZipMember;
+import io.gds4j.loader.internal.zip.ZipArchive.Member;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -147,12 +147,12 @@ public final class TorchFormat implements CheckpointFormat {
 
     /** Describes an archive of torch.save, which may be a part of the file at {@code path}; offsets count from its first byte. */
     static StateDict describe(FileHead in, Path path, ZipArchive archive) {
-        String root = rootOf(archive.members().stream().map(ZipMember::name).toList())
+        String root = rootOf(archive.members().stream().map(Member::name).toList())
                 .orElseThrow(() -> CheckpointException.of(
                         CheckpointRule.UNSUPPORTED_FORMAT, path,
                         "a zip file without data.pkl, which torch.save writes"));
         checkByteOrder(in, path, archive, root);
-        ZipMember pickle = archive.member(root + "/" + PICKLE).orElseThrow();
+        Member pickle = archive.member(root + "/" + PICKLE).orElseThrow();
         requireStored(path, pickle);
         HeaderHeap heap = new HeaderHeap(0);
         PickleInput input = new PickleInput(in, path, pickle.dataOffset(), pickle.bytes());
@@ -162,12 +162,12 @@ public final class TorchFormat implements CheckpointFormat {
     }
 
     /** Returns whether a description may depend on the data of a member. */
-    static boolean reads(ZipMember member) {
+    static boolean reads(Member member) {
         return member.name().endsWith("/" + PICKLE) || member.name().endsWith(BYTE_ORDER);
     }
 
     private static void checkByteOrder(FileHead in, Path path, ZipArchive archive, String root) {
-        Optional<ZipMember> member = archive.member(root + BYTE_ORDER);
+        Optional<Member> member = archive.member(root + BYTE_ORDER);
         if (member.isEmpty()) {
             return; // torch before 2.1, which supported no other order
         }
@@ -187,7 +187,7 @@ public final class TorchFormat implements CheckpointFormat {
     }
 
     /** Checks that a member is not compressed. */
-    static void requireStored(Path path, ZipMember member) {
+    static void requireStored(Path path, Member member) {
         if (!member.stored()) {
             throw CheckpointException.of(
                     CheckpointRule.UNSUPPORTED_FORMAT,

@@ -150,7 +150,7 @@ public record LoadOptions(
     }
 
     /** Returns the conversion of elements of this type; empty if the load leaves them as they are. */
-    Optional<Conversion> conversion(DType from) {
+    public Optional<Conversion> conversion(DType from) {
         return type == null ? Optional.empty() : Conversion.of(from, type);
     }
 

@@ -1,8 +1,5 @@
-/** Finds the files of a checkpoint, their format, and tensors by name. Not exported. */
+/** Finds the files of a checkpoint and their format. Not exported. */
 @NullMarked
 package io.gds4j.loader.internal.search;
 
 import org.jspecify.annotations.NullMarked;
-
-// Tested by
-//   HostileNamesTest: NameSearch

@@ -49,7 +49,7 @@ public final class ZipArchive {
 
     private final ZipSource file;
     private final EndRecord end;
-    private final Map<String, ZipMember> members = new LinkedHashMap<>();
+    private final Map<String, Member> members = new LinkedHashMap<>();
 
     private ZipArchive(ZipSource file, EndRecord end) {
         this.file = file;
@@ -92,9 +92,9 @@ public final class ZipArchive {
         ZipArchive archive = new ZipArchive(file, EndRecord.read(file));
         List<Entry> entries = archive.entries();
         entries.sort(Comparator.comparingLong(Entry::header));
-        ZipMember previous = null;
+        Member previous = null;
         for (Entry entry : entries) {
-            ZipMember member = archive.member(entry);
+            Member member = archive.member(entry);
             if (previous != null && member.headerOffset() < previous.dataEnd()) {
                 throw file.broken(
                         ZipRules.OVERLAP,
@@ -126,9 +126,9 @@ public final class ZipArchive {
      * Tells which bytes have no effect on a caller that reads the data of some members: that of the others, what lies behind any
      * data, and the checksums.
      */
-    public void forEachUnread(Predicate<ZipMember> read, Ranges sink) {
+    public void forEachUnread(Predicate<Member> read, Ranges sink) {
         long end = this.end.offset();
-        for (ZipMember member : List.copyOf(members.values()).reversed()) {
+        for (Member member : List.copyOf(members.values()).reversed()) {
             sink.accept(read.test(member) ? member.dataEnd() : member.dataOffset(), end);
             sink.accept(member.headerOffset() + LOCAL_CRC, member.headerOffset() + LOCAL_CRC + Integer.BYTES);
             sink.accept(member.entryOffset() + ENTRY_CRC, member.entryOffset() + ENTRY_CRC + Integer.BYTES);
@@ -137,12 +137,12 @@ public final class ZipArchive {
     }
 
     /** Returns the members in the order of their data. */
-    public Collection<ZipMember> members() {
+    public Collection<Member> members() {
         return Collections.unmodifiableCollection(members.values());
     }
 
     /** Returns the member with this name. */
-    public Optional<ZipMember> member(String name) {
+    public Optional<Member> member(String name) {
         return Optional.ofNullable(members.get(name));
     }
 
@@ -265,7 +265,7 @@ public final class ZipArchive {
     }
 
     /** Reads the local header of an entry, which alone says where the data begins. */
-    private ZipMember member(Entry entry) {
+    private Member member(Entry entry) {
         int headBytes = LOCAL_BYTES + entry.rawName.length;
         if (entry.header < 0 || entry.header > end.offset() - headBytes) {
             throw file.broken(end.offset(),
@@ -291,12 +291,42 @@ public final class ZipArchive {
                     "member %s, %s bytes at %s, reaches into the central directory at %s"
                             .formatted(entry.quoted(), Long.toUnsignedString(entry.stored), data, end.offset()));
         }
-        if (entry.method == ZipMember.STORED && entry.bytes != entry.stored) {
+        if (entry.method == Member.STORED && entry.bytes != entry.stored) {
             throw file.broken(entry.header,
                     "member %s is not compressed, but has %s bytes stored as %s"
                             .formatted(entry.quoted(), Long.toUnsignedString(entry.bytes), entry.stored));
         }
-        return new ZipMember(
+        return new Member(
                 entry.name, entry.offset, entry.header, data, entry.stored, entry.bytes, entry.method, entry.crc);
+    }
+
+    /**
+     * A member of a zip file.
+     *
+     * @param name name in the archive, with {@code /} between folders
+     * @param entryOffset offset of the entry in the central directory
+     * @param headerOffset offset of the local header in the file
+     * @param dataOffset offset of the first byte of the member's data
+     * @param storedBytes bytes of the data in the file
+     * @param bytes bytes of the data after decompression
+     * @param method compression method; 0 means that the data is stored as it is
+     * @param crc CRC-32 of the data after decompression
+     */
+    public record Member(
+            String name, long entryOffset, long headerOffset, long dataOffset, long storedBytes, long bytes, int method,
+            int crc) {
+
+        /** Compression method of members that are stored as they are. */
+        static final int STORED = 0;
+
+        /** Returns the offset after the last byte of data in the file. */
+        public long dataEnd() {
+            return dataOffset + storedBytes;
+        }
+
+        /** Returns whether the bytes in the file are the member's content. */
+        public boolean stored() {
+            return method == STORED;
+        }
     }
 }

@@ -2,6 +2,7 @@ package io.gds4j.loader.internal.zip;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.internal.zip.ZipArchive.Member;
 import java.nio.ByteBuffer;
 import java.util.NavigableSet;
 import java.util.zip.CRC32;
@@ -19,7 +20,7 @@ public final class ZipChecksums {
      * @throws CheckpointException {@link ZipRules#CHECKSUM} for the first member that differs; as {@link ZipArchive#read}
      */
     public static void check(FormatInput in, NavigableSet<Long> tensors, ByteBuffer buffer) {
-        for (ZipMember member : ZipArchive.read(in).members()) {
+        for (Member member : ZipArchive.read(in).members()) {
             Long tensor = tensors.ceiling(member.dataOffset());
             if (!member.stored() || tensor == null || tensor >= member.dataEnd()) {
                 continue;

@@ -1,4 +1,4 @@
-package io.gds4j.compat.stream;
+package io.gds4j.compat;
 
 import io.gds4j.ffi.cufile.GpuMachine;
 import java.io.IOException;

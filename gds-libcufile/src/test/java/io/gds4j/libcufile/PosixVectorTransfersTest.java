@@ -1,9 +1,7 @@
-package io.gds4j.libcufile.guard;
+package io.gds4j.libcufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.libcufile.FakeMachine;
-import io.gds4j.libcufile.SessionRig;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

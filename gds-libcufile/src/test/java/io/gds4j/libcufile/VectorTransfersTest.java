@@ -1,4 +1,4 @@
-package io.gds4j.libcufile.guard;
+package io.gds4j.libcufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -6,8 +6,6 @@ import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.libcufile.FakeMachine;
-import io.gds4j.libcufile.SessionRig;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

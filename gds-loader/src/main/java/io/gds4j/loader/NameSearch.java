@@ -1,4 +1,4 @@
-package io.gds4j.loader.internal.search;
+package io.gds4j.loader;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
@@ -15,9 +15,9 @@ import java.util.regex.PatternSyntaxException;
  * Finds a regular expression in names of tensors. The program knows the expression and a stranger the names, so a budget bounds the
  * characters that the search reads: some expressions take quadratic or exponential time on names that are made for them.
  */
-public final class NameSearch {
+final class NameSearch {
     /** Rule that a search breaks whose steps are spent. */
-    public static final CheckpointRule LIMIT = new CheckpointRule("SearchLimit", "cannot be searched");
+    static final CheckpointRule LIMIT = new CheckpointRule("SearchLimit", "cannot be searched");
 
     /** Reads for every search: about a second. */
     private static final long FREE_READS = 100_000_000;
@@ -43,7 +43,7 @@ public final class NameSearch {
      *
      * @throws CuFileException INVALID_VALUE for a malformed one
      */
-    public static NameSearch of(String regex) {
+    static NameSearch of(String regex) {
         try {
             return new NameSearch(regex, Pattern.compile(regex));
         } catch (PatternSyntaxException e) {
@@ -58,7 +58,7 @@ public final class NameSearch {
      *
      * @throws CheckpointException SEARCH_LIMIT if the search has no end in sight, or recurses too deeply
      */
-    public Set<String> find(Collection<TensorInfo> tensors) {
+    Set<String> find(Collection<TensorInfo> tensors) {
         Set<String> found = new HashSet<>();
         for (TensorInfo tensor : tensors) {
             String name = tensor.name();

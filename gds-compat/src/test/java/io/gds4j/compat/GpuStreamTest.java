@@ -1,4 +1,4 @@
-package io.gds4j.compat.stream;
+package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
@@ -11,7 +11,6 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStream;
 import io.gds4j.StreamFlag;
-import io.gds4j.compat.CompatBackend;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.Cuda;

@@ -1,8 +1,6 @@
-package io.gds4j.benchmarks;
+package io.gds4j.compat;
 
 import io.gds4j.CuFileOpenOption;
-import io.gds4j.compat.CompatSession;
-import io.gds4j.compat.SessionLog;
 import io.gds4j.compat.batch.CoalescedDeviceReads;
 import io.gds4j.compat.batch.CompatBatch;
 import io.gds4j.compat.batch.CompatBatches;

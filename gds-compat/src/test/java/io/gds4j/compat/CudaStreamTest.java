@@ -1,4 +1,4 @@
-package io.gds4j.compat.stream;
+package io.gds4j.compat;
 
 import static io.gds4j.compat.FakeStreams.UNTOUCHED;
 import static io.gds4j.compat.FakeStreams.result;
@@ -10,8 +10,6 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.IoResult;
 import io.gds4j.Logged;
-import io.gds4j.compat.FakeStreams;
-import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;

@@ -1,4 +1,4 @@
-package io.gds4j.libcufile.guard;
+package io.gds4j.libcufile;
 
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileException;
@@ -6,6 +6,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.libcufile.guard.SessionBuffers;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -23,9 +24,9 @@ import org.jspecify.annotations.Nullable;
  * {@link #MAX_STAGES} blocks, made at first use and kept until {@link #close}. A thread holds one block at most, so a thread that waits
  * for one gets it. Thread-safe.
  */
-public final class DeviceStages {
+final class DeviceStages {
     /** Size of a block in bytes: as much as the library moves in one call. */
-    public static final long BYTES = 16L << 20;
+    static final long BYTES = 16L << 20;
     /** Blocks of a GPU: as many as the loader has long requests in flight for one GPU. */
     static final int MAX_STAGES = 4;
 
@@ -49,7 +50,7 @@ public final class DeviceStages {
     }
 
     /** @param registers registers blocks, which costs as much host memory where the library does not read directly */
-    public DeviceStages(CudaContexts contexts, SessionBuffers buffers, boolean registers) {
+    DeviceStages(CudaContexts contexts, SessionBuffers buffers, boolean registers) {
         this.contexts = contexts;
         this.waits = StreamWaits.of(contexts);
         this.buffers = buffers;
@@ -61,7 +62,7 @@ public final class DeviceStages {
      *
      * @throws CuFileException if the GPU has no memory for the first block, or the session is closed
      */
-    public MemoryAllocation take(int gpu) {
+    MemoryAllocation take(int gpu) {
         MemoryRange block = idle(gpu);
         return MemoryAllocation.of(block, () -> giveBack(gpu, block));
     }
@@ -153,7 +154,7 @@ public final class DeviceStages {
     }
 
     /** Frees all blocks, after the session has forgotten its buffers; none is in use. */
-    public synchronized void close() {
+    synchronized void close() {
         closed = true;
         byGpu.forEach((gpu, blocks) -> blocks.all.forEach(block -> waits.whileNone(
                 contexts, contexts.primary(gpu), () -> contexts.cuda().memFree(block.address()))));

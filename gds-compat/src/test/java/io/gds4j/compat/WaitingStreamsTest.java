@@ -1,4 +1,4 @@
-package io.gds4j.compat.stream;
+package io.gds4j.compat;
 
 import static io.gds4j.compat.FakeStreams.result;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -9,9 +9,6 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStream;
-import io.gds4j.compat.CompatBackend;
-import io.gds4j.compat.FakeStreams;
-import io.gds4j.compat.TestFolder;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;

@@ -1,4 +1,4 @@
-package io.gds4j.compat.stream;
+package io.gds4j.compat;
 
 import io.gds4j.compat.deliver.Transfer;
 import io.gds4j.compat.file.CompatFile;
@@ -9,9 +9,9 @@ import io.gds4j.compat.work.RequestContext;
 import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
-import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMover.PieceListener;
 import io.gds4j.engine.stream.StreamMovers;
 import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -24,7 +24,7 @@ import io.gds4j.spi.StreamRequest;
 import java.util.Optional;
 
 /** The registered streams of a driver session. Adapts the engine to {@link RegisteredStreams}, which keeps their order. */
-public final class CompatStreams {
+final class CompatStreams {
     private final RequestExecutor executor;
     private final RequestLog log;
     private final RegisteredStreams streams;
@@ -32,7 +32,7 @@ public final class CompatStreams {
     /**
      * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
      */
-    public CompatStreams(
+    CompatStreams(
             RequestExecutor executor,
             RequestLog log,
             Optional<CudaContexts> contexts,
@@ -115,33 +115,33 @@ public final class CompatStreams {
         }
     }
 
-    public void register(long stream, int flags) {
+    void register(long stream, int flags) {
         streams.register(stream, flags);
         log.log(Severity.DEBUG, "%s stream=0x%x flags=0x%x", "cuFileStreamRegister", stream, flags);
     }
 
-    public void deregister(long stream) {
+    void deregister(long stream) {
         streams.deregister(stream);
     }
 
     /** Queues an operation; a stream that is not registered is registered without flags. */
-    public void submit(StreamRequest request, Operation operation) {
+    void submit(StreamRequest request, Operation operation) {
         String function = operation.function();
         streams.checkSupported(function, request);
         CompatFile file = executor.own(request.file(), function);
         streams.submit(operation, request, new Transfer(executor, log, file, operation));
     }
 
-    public long pending() {
+    long pending() {
         return streams.pending();
     }
 
-    public void releaseForExit() {
+    void releaseForExit() {
         streams.releaseForExit();
     }
 
     /** Waits for all operations. */
-    public void close() {
+    void close() {
         streams.close();
     }
 }

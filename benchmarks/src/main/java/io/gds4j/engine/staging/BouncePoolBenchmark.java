@@ -1,9 +1,6 @@
-package io.gds4j.benchmarks;
+package io.gds4j.engine.staging;
 
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
-import io.gds4j.engine.staging.Slab;
 import io.gds4j.ffi.posix.FfmPosix;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;

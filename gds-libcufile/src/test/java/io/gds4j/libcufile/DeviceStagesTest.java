@@ -1,12 +1,10 @@
-package io.gds4j.libcufile.guard;
+package io.gds4j.libcufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.libcufile.FakeMachine;
-import io.gds4j.libcufile.SessionRig;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

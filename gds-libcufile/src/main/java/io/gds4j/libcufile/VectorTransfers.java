@@ -1,4 +1,4 @@
-package io.gds4j.libcufile.guard;
+package io.gds4j.libcufile;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -8,6 +8,7 @@ import io.gds4j.ffi.cufile.CuFileLibrary;
 import io.gds4j.ffi.cufile.CuFileResults;
 import io.gds4j.ffi.cufile.IoVec;
 import io.gds4j.libcufile.file.LibraryFile;
+import io.gds4j.libcufile.guard.Transfers;
 import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -24,7 +25,7 @@ import java.util.List;
  * serves directly, up to the end of the file. {@link Transfers} moves the rest, and what a call leaves, one range at a time. The
  * library's POSIX I/O gets no vector: it takes as long as single calls for 16 ranges and 0.1 s for 128.
  */
-public final class VectorTransfers {
+final class VectorTransfers {
     /** Most ranges of a call. The library answers EINVAL to more than 128, and the close of 1.20.0 never ends after 65 to 128. */
     private static final int MAX_RANGES = 64;
 
@@ -32,7 +33,7 @@ public final class VectorTransfers {
     private final Transfers transfers;
     private final Cuda cuda;
 
-    public VectorTransfers(CuFileLibrary library, Transfers transfers, Cuda cuda) {
+    VectorTransfers(CuFileLibrary library, Transfers transfers, Cuda cuda) {
         this.library = library;
         this.transfers = transfers;
         this.cuda = cuda;
@@ -45,7 +46,7 @@ public final class VectorTransfers {
      * @param caller an interrupt of this thread ends the transfer
      * @return bytes moved; fewer than the ranges hold only at the end of the file
      */
-    public long run(Thread caller, LibraryFile file, Operation operation, List<MemoryRange> given, long fileOffset,
+    long run(Thread caller, LibraryFile file, Operation operation, List<MemoryRange> given, long fileOffset,
             int flags) {
         // The library aborts the process at a range of 0 bytes.
         List<MemoryRange> ranges = given.stream().filter(range -> range.length() > 0).toList();
@@ -88,7 +89,7 @@ public final class VectorTransfers {
     }
 
     /** Returns whether the library may get vectors of a file. */
-    public boolean serves(LibraryFile file) {
+    boolean serves(LibraryFile file) {
         return file.servedBy() != IoPath.LIBCUFILE_POSIX && library.has(CuFileFunction.READV);
     }
 
@@ -96,7 +97,7 @@ public final class VectorTransfers {
      * Returns the fragments of a range in the order of the file, as vectors name them; empty if they leave bytes out, hold some twice, or are
      * rows.
      */
-    public static List<MemoryRange> vector(long length, List<ScatterCopy> copies) {
+    static List<MemoryRange> vector(long length, List<ScatterCopy> copies) {
         List<ScatterCopy> inOrder = new ArrayList<>(copies);
         inOrder.sort(Comparator.comparingLong(ScatterCopy::sourceOffset));
         List<MemoryRange> ranges = new ArrayList<>();

@@ -1,9 +1,12 @@
-package io.gds4j.loader.internal.load;
+package io.gds4j.loader;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.internal.load.Layout;
+import io.gds4j.loader.internal.load.LayoutPlanner;
+import io.gds4j.loader.internal.load.LoadOptions;
 import io.gds4j.loader.internal.load.LoadOptions.Io;
 import io.gds4j.loader.parallel.TensorSlice;
 import java.util.ArrayList;
@@ -18,7 +21,7 @@ import java.util.SortedMap;
  * @param options those of the plan, with the staging memory that the budget allows
  * @param ringBytes largest size of the memory
  */
-public record TurnPlan(Layout layout, LoadOptions options, long ringBytes) {
+record TurnPlan(Layout layout, LoadOptions options, long ringBytes) {
 
     /** Part of a budget that small tensors of a turn may fill together, and part that gathers may take, as a divisor. */
     private static final long SMALL_DIVISOR = 8;
@@ -35,7 +38,7 @@ public record TurnPlan(Layout layout, LoadOptions options, long ringBytes) {
      * @param all the budget
      * @param bounceBuffers all bounce buffers of the driver
      */
-    public record Budget(long all, long bounceBuffers) {
+    record Budget(long all, long bounceBuffers) {
         private long bounce() {
             return Math.min(bounceBuffers, all / BOUNCE_DIVISOR);
         }
@@ -72,7 +75,7 @@ public record TurnPlan(Layout layout, LoadOptions options, long ringBytes) {
      * @param shared as {@link LayoutPlanner#planTurns}
      * @throws CuFileException INVALID_VALUE if the budget is too small for the largest slice
      */
-    public static TurnPlan of(List<CheckpointFile> files, List<TensorSlice> slices,
+    static TurnPlan of(List<CheckpointFile> files, List<TensorSlice> slices,
             SortedMap<Integer, LoadOptions.Target> targets, LoadOptions options, boolean shared, Budget budget) {
         Io io = options.io();
         slices.stream().max(Comparator.comparingLong(slice -> room(slice, options))).ifPresent(largest -> {

@@ -1,7 +1,5 @@
-package io.gds4j.benchmarks;
+package io.gds4j.compat;
 
-import io.gds4j.compat.CompatBackend;
-import io.gds4j.compat.CompatSession;
 import io.gds4j.compat.file.CompatFile;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
