@@ -1,4 +1,6 @@
-"""TLS servers on loopback with the certificates of a folder: prints "name port" for each, and serves until its input ends."""
+"""TLS servers on loopback with the certificates of a folder: prints "name port" for each, and serves until its input ends.
+
+The file "requests" has a line for each request that arrived: its path, and the name of its host."""
 import os, socket, ssl, sys, threading, warnings
 
 warnings.simplefilter("ignore")
@@ -24,6 +26,9 @@ def answer(context, client):
                     if not more:
                         return
                     got += more
+                host = got.lower().split(b"\r\nhost: ")[1].split(b":")[0]
+                with open("requests", "ab", buffering=0) as requests:
+                    requests.write(got.split()[1] + b" " + host + b"\n")
                 tls.sendall(ANSWER)
                 tls.unwrap()
         except (OSError, ValueError):

@@ -51,10 +51,15 @@ record S3Listing(String prefix, Function<String, URI> page, S3Requests requests)
 
     /** Returns the escaped names of objects and folders, those of folders with a slash at the end. */
     List<String> names() {
-        return below().stream().map(key -> ObjectName.escaped(key.substring(prefix.length()))).toList();
+        return names(MAX_BYTES);
     }
 
-    private List<String> below() {
+    /** @param most bytes of all answers */
+    List<String> names(long most) {
+        return below(most).stream().map(key -> ObjectName.escaped(key.substring(prefix.length()))).toList();
+    }
+
+    private List<String> below(long most) {
         List<String> keys = new ArrayList<>();
         long bytes = 0;
         String token = "";
@@ -74,10 +79,10 @@ record S3Listing(String prefix, Function<String, URI> page, S3Requests requests)
             } catch (XMLStreamException | IllegalArgumentException e) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the answer is not valid XML of a list of objects", e);
             }
-            if (keys.size() > MAX_KEYS || bytes > MAX_BYTES) {
+            if (keys.size() > MAX_KEYS || bytes > most) {
                 throw S3Requests.failure(
                         "GET", uri, Errno.EFBIG, "the list of objects has more than %s keys or %s bytes"
-                                .formatted(MAX_KEYS, MAX_BYTES),
+                                .formatted(MAX_KEYS, most),
                         null);
             }
             if (!keys.subList(known, keys.size()).stream().allMatch(key -> key.startsWith(prefix))) {

@@ -28,6 +28,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -436,6 +437,19 @@ class S3FilesTest {
             assertThatThrownBy(() -> Files.list(path("m/"))).hasMessageContaining(answer[1]);
             assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
         }
+        String page =
+                "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%s</NextContinuationToken>"
+                        + "</ListBucketResult>";
+        AtomicInteger pages = new AtomicInteger();
+        server.on((exchange, request) -> {
+            S3Server.answer(exchange, 200, page.formatted(pages.incrementAndGet()));
+            return true;
+        });
+        S3Listing listing = new S3Listing("m/", token -> server.endpoint().resolve("/list"),
+                new S3Requests(new HttpConnections(HASTY, Signer.NONE, System::nanoTime)));
+        assertThatThrownBy(() -> listing.names(3L * page.length())).hasMessageContaining("or %s bytes",
+                3 * page.length());
+        assertThat(pages).hasValue(4);
     }
 
     private Path cached(String key) {

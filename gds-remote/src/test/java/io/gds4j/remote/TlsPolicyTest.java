@@ -7,6 +7,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +17,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -70,6 +73,7 @@ class TlsPolicyTest {
             trusted.setCertificateEntry("ca", CertificateFactory.getInstance("X.509").generateCertificate(in));
             trusted.store(out, PASSWORD.toCharArray());
         }
+        Files.createFile(folder.resolve("requests"));
         servers = new ProcessBuilder("/usr/bin/python3", resources.resolve("servers.py").toString(), folder.toString())
                 .redirectError(folder.resolve("servers.log").toFile()).start();
         BufferedReader lines = servers.inputReader();
@@ -116,6 +120,26 @@ class TlsPolicyTest {
         return printed.lines().toList();
     }
 
+    /** Returns the servers that got a request, and forgets them. */
+    private static Set<String> asked() throws IOException {
+        Path requests = folder.resolve("requests");
+        Set<String> asked = new TreeSet<>(Files.readAllLines(requests));
+        Files.write(requests, new byte[0]);
+        return asked;
+    }
+
+    /** Returns the servers that were read. */
+    private static Set<String> asked(List<String> urls, List<String> lines) {
+        Set<String> asked = new TreeSet<>();
+        for (int i = 0; i < urls.size(); i++) {
+            URI url = URI.create(urls.get(i));
+            if (isRead(lines.get(i))) {
+                asked.add(url.getPath() + " " + url.getHost());
+            }
+        }
+        return asked;
+    }
+
     private static boolean isRead(String server, String host) {
         return List.of(READ.getOrDefault(server, "").split(" ")).contains(host);
     }
@@ -128,7 +152,9 @@ class TlsPolicyTest {
     void bothClientsReadTheSameServers() throws Exception {
         List<String> urls = all();
         List<String> jdk = read(List.of("-Dgds4j.http=jdk"), Map.of(), urls);
+        assertThat(asked()).as("no request to a server that is refused").isEqualTo(asked(urls, jdk));
         List<String> any = read(List.of(), Map.of(), urls);
+        assertThat(asked()).as("no request to a server that is refused").isEqualTo(asked(urls, any));
         List<String> wrong = new ArrayList<>();
         for (int i = 0; i < urls.size(); i++) {
             String server = urls.get(i).replaceFirst(".*/", "");
@@ -152,6 +178,7 @@ class TlsPolicyTest {
                 "jdk.certpath.disabledAlgorithms=RSA keySize < 4096", "----",
                 "jdk.tls.disabledAlgorithms=TLSv1.1, RSA keySize < 2048, DH keySize < 4096", "++-+",
                 "jdk.tls.disabledAlgorithms=SHA256withRSA, TLSv1.3", "----",
+                "jdk.tls.disabledAlgorithms=TLSv1.1, RSASSA-PSS", "+--+",
                 "jdk.tls.disabledAlgorithms=TLSv1.1, ECDH, DHE, TLS_AES_256_GCM_SHA384, x25519, 3DES_EDE_CBC", "++++");
         for (Map.Entry<String, String> policy : policies.entrySet()) {
             Path file = Files.writeString(folder.resolve("policy"), policy.getKey() + "\n");

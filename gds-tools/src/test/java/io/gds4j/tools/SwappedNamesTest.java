@@ -114,11 +114,7 @@ class SwappedNamesTest {
         List<String> unshare = List.of("unshare", "-U", "--map-user=65534", "--map-group=65534");
         assumeTrue(FoundFile.user().equals(Optional.of(0)), "only root can play the other user");
         assumeTrue(run(unshare, "true").isEmpty(), "no namespaces of users");
-        return run(unshare, Stream.concat(
-                Stream.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1", "-cp",
-                        System.getProperty("java.class.path"), program.getName()),
-                Stream.of(arguments).map(Path::toString)).toArray(String[]::new));
+        return run(unshare, java(program, arguments));
     }
 
     @Test
@@ -161,6 +157,60 @@ class SwappedNamesTest {
             assertThatThrownBy(own::remove).isInstanceOf(DirectoryNotEmptyException.class);
         }
         assertThat(folder.resolve("own/theirs/id")).hasContent("PRECIOUS");
+    }
+
+    @Test
+    void removalTakesLinksAndNotWhatTheyLeadTo() throws IOException {
+        Path home = Files.createDirectory(folder.resolve("home"));
+        Path id = Files.writeString(home.resolve("id"), "PRECIOUS");
+        Path name = folder.resolve("own");
+        try (OwnFolder own = OwnFolder.create(name)) {
+            Files.createSymbolicLink(own.path().resolve("link"), home);
+            Files.createLink(own.path().resolve("hard"), id);
+            own.remove();
+        }
+        assertThat(name).doesNotExist();
+        assertThat(id).hasContent("PRECIOUS");
+    }
+
+    /** Removes a folder. */
+    static final class Removing {
+        private Removing() {
+        }
+
+        public static void main(String[] paths) {
+            try (OwnFolder folder = OwnFolder.open(Path.of(paths[0]))) {
+                folder.remove();
+                System.out.println("removed");
+            } catch (IOException e) {
+                System.out.println(e.getClass().getSimpleName());
+            }
+        }
+    }
+
+    /** A folder of the same file system and user that is mounted below is no content of it. */
+    @Test
+    @Timeout(60)
+    void removalEntersNoMount() throws IOException {
+        Path home = Files.createDirectory(folder.resolve("home"));
+        Files.writeString(home.resolve("id"), "PRECIOUS");
+        Path own = Files.createDirectory(folder.resolve("own"));
+        Path mounted = Files.createDirectory(own.resolve("mounted"));
+        List<String> mounting =
+                List.of("unshare", "-m", "sh", "-c", "mount --bind \"$0\" \"$1\" && shift && exec \"$@\"",
+                        home.toString(), mounted.toString());
+        assumeTrue(FoundFile.user().equals(Optional.of(0)), "only root can mount");
+        assumeTrue(run(mounting, "true").isEmpty(), "no namespaces of mounts");
+        assertThat(run(mounting, java(Removing.class, own))).containsExactly("DirectoryNotEmptyException");
+        assertThat(home.resolve("id")).hasContent("PRECIOUS");
+    }
+
+    private static String[] java(Class<?> program, Path... arguments) {
+        return Stream.concat(
+                Stream.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1", "-cp",
+                        System.getProperty("java.class.path"), program.getName()),
+                Stream.of(arguments).map(Path::toString)).toArray(String[]::new);
     }
 
     private static List<String> run(List<String> before, String... command) throws IOException {

@@ -127,12 +127,13 @@ class SavePlanTest {
     }
 
     /** A hole takes no place on the disk, and would take the memory of a save. */
-    @Test
-    void indexLargerThanReadersAllowEndsTheSave() throws IOException {
+    @ParameterizedTest
+    @ValueSource(longs = {100_000_000, 3L << 30})
+    void indexLargerThanReadersAllowEndsTheSave(long bytes) throws IOException {
         Path index = folder.resolve("model.safetensors.index.json");
         try (FileChannel hole = FileChannel.open(index, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
                 Tensors tensors = Tensors.small(driver, 1)) {
-            hole.write(ByteBuffer.wrap(new byte[1]), 3L << 30);
+            hole.write(ByteBuffer.wrap(new byte[1]), bytes);
             assertThatThrownBy(() -> tensors.plan().toFolder(folder).save(driver))
                     .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EFBIG))
                     .hasMessageContaining(index.toString());
@@ -271,11 +272,15 @@ class SavePlanTest {
     }
 
     /** Others may rename in the folder above. */
-    @Test
-    void folderThatBecomesALinkWhileItIsWrittenIsNotFollowed() throws IOException {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void folderThatBecomesALinkWhileItIsWrittenIsNotFollowed(boolean isThere) throws IOException {
         Path home = Files.createDirectory(folder.resolve("home"));
         Path precious = Files.writeString(home.resolve("model.safetensors"), "PRECIOUS");
         Path place = folder.resolve("place");
+        if (isThere) {
+            Files.createDirectory(place);
+        }
         Path moved = folder.resolve("moved");
         SavePlan.builder().generated("t", DType.U8, (name, offset, to) -> {
             if (!Files.exists(moved)) {

@@ -45,7 +45,7 @@ final class WrittenFiles implements AutoCloseable {
         }
         FoundFile found;
         try {
-            found = overwrite ? any(file) : own(file);
+            found = overwrite ? any(file) : own(file, create(file));
         } catch (IOException e) {
             if (!overwrite) {
                 throw e;
@@ -65,9 +65,12 @@ final class WrittenFiles implements AutoCloseable {
         return found;
     }
 
-    /** Neither follows a link nor takes over a file: what is empty and has one name was created here, or holds nothing. */
-    private static FoundFile own(Path file) throws IOException {
-        boolean isNew = create(file);
+    /**
+     * Neither follows a link nor takes over a file: what is empty and has one name was created here, or holds nothing.
+     *
+     * @param isNew whether this run created the file, whose name others may have taken since
+     */
+    static FoundFile own(Path file, boolean isNew) throws IOException {
         FoundFile found = FoundFile.at(file, LinkOption.NOFOLLOW_LINKS);
         return Undo.ifFails(found::close, () -> {
             FileStatus status = found.status();

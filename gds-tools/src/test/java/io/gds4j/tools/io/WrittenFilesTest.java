@@ -7,6 +7,7 @@ import io.gds4j.tools.terminal.CommandFailure;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,6 +43,10 @@ class WrittenFilesTest {
             assertThatThrownBy(() -> written.claim(link)).isInstanceOf(CommandFailure.class);
             assertThatThrownBy(() -> written.claim(toMade)).isInstanceOf(CommandFailure.class);
             assertThatThrownBy(() -> written.claim(hard)).isInstanceOf(CommandFailure.class);
+        }
+        Path empty = Files.createLink(folder.resolve("empty"), Files.createFile(folder.resolve("other")));
+        for (Path taken : List.of(link, hard, empty)) { // after the file was created
+            assertThatThrownBy(() -> WrittenFiles.own(taken, true)).isInstanceOf(CommandFailure.class);
         }
     }
 }

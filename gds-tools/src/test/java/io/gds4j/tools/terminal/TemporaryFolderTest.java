@@ -43,7 +43,9 @@ class TemporaryFolderTest {
         Path home = Files.createDirectory(parent.resolve("home"));
         Path precious = Files.writeString(home.resolve("a"), "PRECIOUS");
         Path moved = parent.resolve("moved");
+        Path name;
         try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-")) {
+            name = folder.path();
             assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.path())))
                     .isEqualTo("rwx------");
             Files.move(folder.path(), moved);
@@ -54,6 +56,7 @@ class TemporaryFolderTest {
         assertThat(precious).hasContent("PRECIOUS");
         assertThat(home).isDirectoryContaining("glob:**/a");
         assertThat(moved).isEmptyDirectory();
+        assertThat(name).as("the folder of someone else").isSymbolicLink();
     }
 
     @Test
