@@ -9,15 +9,16 @@ import java.util.regex.Pattern;
 /**
  * Names of files that each have the slices of one rank, in numbers without a total: {@code consolidated.00.pth} of Meta,
  * {@code mp_rank_00_model_states.pt} and {@code layer_01-model_00-model_states.pt} of DeepSpeed, the folder {@code mp_rank_00} of
- * Megatron.
+ * Megatron, and {@code mp_rank_00_001} with the stage of a pipeline.
  */
 public final class RankName {
     private static final Pattern NUMBER =
-            Pattern.compile("(?<=consolidated\\.|rank|rank[-_.]|layer_\\d{2,4}-model_)\\d{1,5}(?!\\d)");
+            Pattern.compile(
+                    "(?<=consolidated\\.|rank|rank[-_.]|mp_rank_\\d{2,5}_|layer_\\d{2,4}-model_)\\d{1,5}(?!\\d)");
 
     /** Numbers above 0 that say by themselves that there are others, unlike those in {@code lora_rank8}. */
     private static final Pattern LATER =
-            Pattern.compile("(?<=consolidated\\.|mp_rank_|layer_\\d{2,4}-model_)0*[1-9]\\d{0,4}(?!\\d)");
+            Pattern.compile("(?<=consolidated\\.|mp_rank_(?:\\d{2,5}_)?|layer_\\d{2,4}-model_)0*[1-9]\\d{0,4}(?!\\d)");
 
     private RankName() {
     }

@@ -78,7 +78,9 @@ final class NoCheckpoint {
         boolean local = folder.path().getFileSystem().equals(FileSystems.getDefault());
         Optional<Path> below = below(folder.path(), formats, local ? SEARCHED_LEVELS : 0);
         if (below.isPresent() && hint.isEmpty()) {
-            hint = "; there are weights in %s"
+            hint = (RankName.hasOthers(below.get())
+                    ? "; %s is of one rank of several, which have slices of the tensors; convert them into one checkpoint"
+                    : "; there are weights in %s")
                     .formatted(CheckpointException.quote(folder.path().relativize(below.get()).toString()));
         }
         return CheckpointException.of(

@@ -598,6 +598,8 @@ class TorchFormatTest {
             "mp_rank_00_model_states.pt, mp_rank_01_model_states.pt, mp_rank_01_model_states.pt",
             "layer_01-model_00-model_states.pt, layer_01-model_01-model_states.pt, layer_01-model_00-model_states.pt",
             "mp_rank_00/model.pt, mp_rank_01/model.pt, mp_rank_00",
+            "mp_rank_00_000/model.pt, mp_rank_00_001/model.pt, mp_rank_00_000",
+            "mp_rank_00_000/model.pt, mp_rank_00_001/model.pt, mp_rank_00_001/model.pt",
             "mp_rank_00/model.pt, mp_rank_01/model.pt, mp_rank_00/model.pt",
             "zero_pp_rank_3_mp_rank_00.pt, zero_pp_rank_0_mp_rank_00.pt, zero_pp_rank_3_mp_rank_00.pt"})
     void slicesOfRanksAreNoCheckpoint(String one, String other, String named) throws IOException {
@@ -610,19 +612,19 @@ class TorchFormatTest {
             Files.write(file, zip.finish());
         }
         Path ranks = folder.resolve("ranks");
-        if (!one.contains("/")) {
-            CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(ranks));
-            assertThat(e.getMessage()).contains("each file has the slices of a rank; convert them")
-                    .doesNotContain("name one of the files");
-        }
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(ranks));
+        assertThat(e.getMessage()).contains("convert them into one checkpoint")
+                .contains(one.contains("/") ? "'mp_rank_00" : "each file has the slices of a rank")
+                .doesNotContain("name one of the files");
         assertThat(Checkpoint.open(ranks.resolve(named)).warnings()).singleElement().asString()
                 .contains("only what one rank has is loaded");
-        Files.delete(ranks.resolve(named.equals(one) || one.startsWith(named) ? other : one));
+        Path gone = ranks.resolve(one.startsWith(named) ? other : one);
+        Files.delete(gone);
         if (one.contains("/")) {
-            Files.delete(ranks.resolve("mp_rank_01"));
+            Files.delete(gone.getParent());
         }
         // a number above 0 says that there was a rank 0
-        boolean later = named.equals("mp_rank_01_model_states.pt");
+        boolean later = named.startsWith("mp_rank_01") || named.startsWith("mp_rank_00_001");
         assertThat(Checkpoint.open(ranks.resolve(named)).warnings()).hasSize(later ? 1 : 0);
     }
 
