@@ -9,7 +9,7 @@ import io.gds4j.loader.format.numpy.NpzFormat;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.internal.file.OpenedFile;
-import io.gds4j.loader.internal.zip.ZipChecksums;
+import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.source.FileVersion;
@@ -212,7 +212,7 @@ public final class CheckpointVerifier {
         private void checkArchive(Path file) {
             try (FormatInput in = FormatInput.open(file)) {
                 if (new NpzFormat().recognize(in) instanceof Recognition.Recognized) {
-                    ZipChecksums.check(in, offsets.get(file), expected.asByteBuffer());
+                    ZipArchive.checkSums(in, offsets.get(file), expected.asByteBuffer());
                 }
             } catch (CheckpointException e) {
                 broken(e);

@@ -7,7 +7,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.load.DestinationBlock;
 import io.gds4j.loader.internal.load.Layout;
-import io.gds4j.loader.internal.load.PlacedTensors;
+import io.gds4j.loader.internal.load.LoadJob.PlacedTensors;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;

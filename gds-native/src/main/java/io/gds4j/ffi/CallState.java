@@ -1,7 +1,7 @@
 package io.gds4j.ffi;
 
-import io.gds4j.internal.lifetime.NativeThreadState;
 import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.lifetime.ThreadState.NativeState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
@@ -13,7 +13,7 @@ import java.lang.invoke.VarHandle;
  * Native memory of one thread for its calls: the errno of the last call and room for out-parameters. The first call makes it, later
  * calls reuse it. A buffer shared by threads would mix up their errors; a buffer per call would cost an allocation.
  */
-public final class CallState extends NativeThreadState {
+public final class CallState extends NativeState {
     /** The option of a downcall whose first argument is {@link #errnoSlot()}. */
     public static final Linker.Option CAPTURE_ERRNO = Linker.Option.captureCallState("errno");
 

@@ -32,8 +32,11 @@ final class HeadStart {
         if (!words.isEmpty() && words.getFirst().equals("load")) {
             boolean host = words.stream().anyMatch(word -> WITHOUT_GPU.contains(word) || word.endsWith("host"));
             if (!host) {
-                start.begin(CudaDriver::detect);
-                gpus(words).forEach(gpu -> start.begin(() -> context(gpu)));
+                List<Integer> gpus = gpus(words);
+                if (gpus.isEmpty()) {
+                    start.begin(CudaDriver::detect);
+                }
+                gpus.forEach(gpu -> start.begin(() -> context(gpu)));
             }
             start.begin(FfmPosix::instance);
         }

@@ -8,9 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Pattern 6: many small reads in few submissions, which complete in any order. */
-public final class Pattern6Batch {
+final class Pattern6Batch {
     /** Largest request in bytes: batches are for small requests. */
-    public static final int MAX_BYTES = 64 << 10;
+    static final int MAX_BYTES = 64 << 10;
     private static final int ENTRIES = 128;
     private static final String LESSON =
             "Small single requests leave a disk idle between them; a batch submits many with one call.";

@@ -101,5 +101,10 @@ public final class Samples {
         public Named {
             topics = List.copyOf(topics);
         }
+
+        /** Returns the largest {@code --io-size} of the program in bytes. */
+        public long mostIoSize() {
+            return program == Pattern6Batch.class ? Pattern6Batch.MAX_BYTES : Long.MAX_VALUE;
+        }
     }
 }

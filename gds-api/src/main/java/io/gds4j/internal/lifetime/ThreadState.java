@@ -26,7 +26,7 @@ public final class ThreadState {
     /** {@link Lifetime#number()} of each object: a number keeps no object reachable. */
     private long[] held = new long[4];
     private int depth;
-    private @Nullable NativeThreadState nativeState;
+    private @Nullable NativeState nativeState;
     private LongPredicate usedLater = number -> false;
     private int sources;
 
@@ -73,12 +73,12 @@ public final class ThreadState {
      * Returns what {@link #setNativeState} was given; null before. The state is here because a thread-local of its own
      * would cost each request 20 ns.
      */
-    public @Nullable NativeThreadState nativeState() {
+    public @Nullable NativeState nativeState() {
         return nativeState;
     }
 
     /** Keeps the native module's state as long as the thread lives. */
-    public void setNativeState(NativeThreadState state) {
+    public void setNativeState(NativeState state) {
         nativeState = state;
     }
 
@@ -145,5 +145,12 @@ public final class ThreadState {
             }
         }
         return false;
+    }
+
+    /** State of a thread for the native module. The only subclass is {@code io.gds4j.ffi.CallState}. */
+    public abstract static class NativeState {
+        /** For the native module. */
+        protected NativeState() {
+        }
     }
 }

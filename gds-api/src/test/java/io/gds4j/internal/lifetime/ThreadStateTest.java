@@ -2,6 +2,7 @@ package io.gds4j.internal.lifetime;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.internal.lifetime.ThreadState.NativeState;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -29,14 +30,14 @@ class ThreadStateTest {
         }
     }
 
-    private static final class OfNativeModule extends NativeThreadState {
+    private static final class OfNativeModule extends NativeState {
     }
 
     @Test
     void threadsThatEqualOthersKeepStatesOfTheirOwn() throws InterruptedException, ExecutionException {
         try (ExecutorService one = Executors.newSingleThreadExecutor(EqualThread::new);
                 ExecutorService other = Executors.newSingleThreadExecutor(EqualThread::new)) {
-            NativeThreadState set = new OfNativeModule();
+            NativeState set = new OfNativeModule();
             one.submit(() -> ThreadState.current().setNativeState(set)).get();
             assertThat(other.submit(() -> ThreadState.current().nativeState()).get()).isNull();
             WeakReference<Object> cleared = new WeakReference<>(new Object());

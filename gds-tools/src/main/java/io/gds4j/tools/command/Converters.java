@@ -4,8 +4,8 @@ import io.gds4j.config.DirectStorage;
 import io.gds4j.dataset.Remainder;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.parallel.AttentionHeads;
-import io.gds4j.tools.io.IoSizes;
-import io.gds4j.tools.load.ParallelMode;
+import io.gds4j.tools.io.IoJob.Sizes;
+import io.gds4j.tools.load.LoadArguments.ParallelMode;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.plot.PlotRun.PlottedFile;
 import io.gds4j.tools.terminal.Units;
@@ -64,7 +64,7 @@ public final class Converters {
                 .registerConverter(Pattern.class, Converters::regex)
                 .registerConverter(Target.class, checked(Target::parse))
                 .registerConverter(ParallelMode.class, checked(ParallelMode::parse))
-                .registerConverter(IoSizes.class, checked(IoSizes::parse))
+                .registerConverter(Sizes.class, checked(Sizes::parse))
                 .registerConverter(AttentionHeads.class, Converters::heads)
                 .registerConverter(Remainder.class,
                         value -> constant(Remainder.class, value, "is not one of keep, drop and pad"))

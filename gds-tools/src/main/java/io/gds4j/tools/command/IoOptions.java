@@ -3,10 +3,10 @@ package io.gds4j.tools.command;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.tools.io.IoJob;
 import io.gds4j.tools.io.IoJob.Operation;
+import io.gds4j.tools.io.IoJob.Sizes;
 import io.gds4j.tools.io.IoJob.TransferType;
 import io.gds4j.tools.io.IoRun.Arguments;
 import io.gds4j.tools.io.IoRun.CacheState;
-import io.gds4j.tools.io.IoSizes;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.CommandFailure;
 import java.nio.file.Path;
@@ -56,7 +56,7 @@ final class IoOptions {
     @Option(names = "-i", paramLabel = "SIZE",
             description = "Size of a request: SIZE, or a series MIN:MAX:STEP or MIN:MAX:*FACTOR, measured in sequence."
                     + " Default: 1M.")
-    private IoSizes sizes = IoSizes.parse("1M");
+    private Sizes sizes = Sizes.parse("1M");
 
     @Option(names = "-p", paramLabel = "0|1", description = "NVLinks: accepted, but has no effect.")
     private @Nullable Integer nvlinks;

@@ -3,7 +3,7 @@ package io.gds4j.tools.command;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadArguments.Action;
-import io.gds4j.tools.load.ParallelMode;
+import io.gds4j.tools.load.LoadArguments.ParallelMode;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.CommandFailure;
 import java.util.List;

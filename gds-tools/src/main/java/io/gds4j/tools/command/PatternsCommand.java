@@ -1,6 +1,6 @@
 package io.gds4j.tools.command;
 
-import io.gds4j.tools.io.IoSizes;
+import io.gds4j.tools.io.IoJob.Sizes;
 import io.gds4j.tools.sample.PatternsRun;
 import io.gds4j.tools.sample.PatternsRun.Arguments;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -40,7 +40,7 @@ final class PatternsCommand implements Callable<Integer> {
 
     @Option(names = {"-i", "--io"}, paramLabel = "SIZES",
             description = "Request size in bytes: SIZE, MIN:MAX:STEP or MIN:MAX:*FACTOR. Default: 64K:16M:*4.")
-    private IoSizes ioSizes = IoSizes.parse("64K:16M:*4");
+    private Sizes ioSizes = Sizes.parse("64K:16M:*4");
 
     @Option(names = {"-s", "--size"}, paramLabel = "BYTES", converter = Converters.Size.class,
             description = "Bytes that each run moves. Default: 64M.")

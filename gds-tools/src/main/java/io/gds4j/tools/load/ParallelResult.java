@@ -2,6 +2,7 @@ package io.gds4j.tools.load;
 
 import io.gds4j.loader.ParallelReport;
 import io.gds4j.loader.RankReport;
+import io.gds4j.tools.load.LoadArguments.ParallelMode;
 import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;

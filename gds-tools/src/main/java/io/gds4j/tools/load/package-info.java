@@ -8,4 +8,5 @@ package io.gds4j.tools.load;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
+//   ParallelLoadCommandTest: LoadArguments
 //   LoadCommandTest: LoadResult, LoadRun

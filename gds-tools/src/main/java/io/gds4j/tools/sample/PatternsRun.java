@@ -1,6 +1,5 @@
 package io.gds4j.tools.sample;
 
-import io.gds4j.samples.Pattern6Batch;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
@@ -58,9 +57,7 @@ public final class PatternsRun {
 
     /** Returns the request sizes for a pattern: the batch pattern uses only small requests. */
     private List<Long> sizes(Named pattern) {
-        List<Long> sizes = pattern.program() == Pattern6Batch.class
-                ? arguments.ioSizes().stream().filter(size -> size <= Pattern6Batch.MAX_BYTES).toList()
-                : arguments.ioSizes();
+        List<Long> sizes = arguments.ioSizes().stream().filter(size -> size <= pattern.mostIoSize()).toList();
         if (sizes.isEmpty()) {
             throw CommandFailure.usage("pattern 6 uses small requests: --io must start at 64K or less");
         }

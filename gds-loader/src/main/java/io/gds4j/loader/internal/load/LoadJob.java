@@ -17,12 +17,15 @@ import io.gds4j.loader.internal.load.Layout.Read;
 import io.gds4j.loader.internal.load.Layout.Rows;
 import io.gds4j.loader.internal.load.Layout.Work;
 import io.gds4j.loader.parallel.StridedCopy;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.TraceRanges;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -342,5 +345,20 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         long nanos = System.nanoTime() - start + order.headerNanos;
         return new Outcome(
                 requests.get(), nanos, memoryNanos, moved, driver.peakStagingBytes() + stagingBytes.get());
+    }
+
+    /**
+     * Tensors in place, of all ranks.
+     *
+     * @param layout where they are
+     * @param blocks their memory, in the order of the layout
+     * @param versions versions of the files when their headers were read
+     * @param allocator copies them to host memory; null if each has a segment
+     */
+    public record PlacedTensors(
+            Layout layout,
+            List<DestinationBlock> blocks,
+            Map<Path, FileVersion> versions,
+            @Nullable MemoryAllocator allocator) {
     }
 }

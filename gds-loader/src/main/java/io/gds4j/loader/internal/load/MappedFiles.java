@@ -13,6 +13,7 @@ import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.loader.internal.load.Layout.Placed;
+import io.gds4j.loader.internal.load.LoadJob.PlacedTensors;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

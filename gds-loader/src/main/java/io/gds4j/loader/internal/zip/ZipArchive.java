@@ -15,8 +15,10 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Optional;
 import java.util.function.Predicate;
+import java.util.zip.CRC32;
 
 /**
  * The members of a zip file, as its central directory describes them, with the position of each member's data from the member's
@@ -298,6 +300,37 @@ public final class ZipArchive {
         }
         return new Member(
                 entry.name, entry.offset, entry.header, data, entry.stored, entry.bytes, entry.method, entry.crc);
+    }
+
+    /**
+     * Reads the members that are stored as they are and hold tensors, and compares their bytes with the CRC-32 in their entries.
+     *
+     * @param tensors offsets of tensors in the file
+     * @param buffer memory that the reads pass through
+     * @throws CheckpointException {@link ZipRules#CHECKSUM} for the first member that differs; as {@link #read}
+     */
+    public static void checkSums(FormatInput in, NavigableSet<Long> tensors, ByteBuffer buffer) {
+        for (Member member : read(in).members()) {
+            Long tensor = tensors.ceiling(member.dataOffset());
+            if (!member.stored() || tensor == null || tensor >= member.dataEnd()) {
+                continue;
+            }
+            CRC32 crc = new CRC32();
+            for (long at = member.dataOffset(); at < member.dataEnd();) {
+                buffer.clear().limit((int) Math.min(buffer.capacity(), member.dataEnd() - at));
+                in.read(at, buffer);
+                at += buffer.position();
+                crc.update(buffer.flip());
+            }
+            if ((int) crc.getValue() != member.crc()) {
+                throw CheckpointException.of(
+                        ZipRules.CHECKSUM,
+                        in.path(),
+                        member.dataOffset(),
+                        "the bytes of member %s have the CRC-32 %08x, its entry says %08x".formatted(
+                                CheckpointException.quote(member.name()), (int) crc.getValue(), member.crc()));
+            }
+        }
     }
 
     /**
