@@ -21,8 +21,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -278,8 +278,11 @@ class PartialProgressTest {
         }
     }
 
-    @Test
-    void interruptEndsTheWaitForAnotherWrite() throws InterruptedException {
+    /** A write waits for another of its pages, though the two share no byte. */
+    @ParameterizedTest
+    @CsvSource({"0, 100, 0, 200000", "4096, 4096, 0, 4097", "0, 4096, 4095, 10", "8192, 100, 0, 8193"})
+    void interruptEndsTheWaitForAnotherWrite(int firstAt, int firstSize, int at, int size)
+            throws Exception {
         try (Rig rig = Rig.onHost()) {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory first = rig.host(SIZE);
@@ -287,21 +290,25 @@ class PartialProgressTest {
             CountDownLatch go = new CountDownLatch(1);
             rig.posix().on(PosixCall.PWRITE).runsFirst(() -> awaitLatch(go));
             try (CuFileHandle handle = rig.open(file)) {
-                Thread writer = Thread.ofPlatform().start(() -> handle.write(first.range(), 100, 0, 0));
-                awaitCalls(rig, PosixCall.PWRITE, 1);
-                CompletableFuture<CuFileException> failure = new CompletableFuture<>();
-                Thread waiter = Thread.ofPlatform().start(() -> failure.complete(
-                        Failures.expect(() -> handle.write(second.range(), SIZE, 0, 0))));
-                while (waiter.getState() != Thread.State.WAITING) {
-                    Thread.onSpinWait();
+                Thread writer = Thread.ofPlatform().start(() -> handle.write(first.range(), firstSize, firstAt, 0));
+                try {
+                    awaitCalls(rig, PosixCall.PWRITE, 1);
+                    FutureTask<CuFileException> failure = new FutureTask<>(
+                            () -> Failures.expect(() -> handle.write(second.range(), size, at, 0)));
+                    Thread waiter = Thread.ofPlatform().start(failure);
+                    while (waiter.getState() != Thread.State.WAITING) {
+                        assertThat(waiter.isAlive()).as("waits").isTrue();
+                        Thread.onSpinWait();
+                    }
+                    waiter.interrupt();
+                    assertThat(failure.get()).isInstanceOf(CuFileInterruptedException.class);
+                    assertThat(failure.get().bytesTransferred()).isZero();
+                } finally {
+                    go.countDown();
                 }
-                waiter.interrupt();
-                assertThat(failure.join()).isInstanceOf(CuFileInterruptedException.class);
-                assertThat(failure.join().bytesTransferred()).isZero();
-                go.countDown();
                 writer.join();
             }
-            file.expectWrite(0, first.expected(0, 100));
+            file.expectWrite(firstAt, first.expected(0, firstSize));
             file.verify();
         }
     }

@@ -20,6 +20,8 @@ import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.Operation;
 import io.gds4j.statistics.IoPath;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -547,12 +549,17 @@ class LibraryBatchTest extends SessionRig {
     void destroyingABatchAgainWaitsForTheFirstCall() throws InterruptedException {
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
+        CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch go = new CountDownLatch(1);
-        fake.transfers().during(() -> awaitLatch(go));
+        fake.transfers().during(() -> {
+            begun.countDown();
+            awaitLatch(go);
+        });
         MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
         List<Thread> callers = new ArrayList<>();
         try {
             backend.batchIoSubmit(batch, reads(file, host, 1, PAGE), 0);
+            begun.await(); // an entry that has not begun would be cancelled
             for (int i = 0; i < 2; i++) {
                 callers.add(Thread.ofPlatform().daemon().start(() -> backend.batchIoDestroy(batch)));
                 while (callers.getLast().getState() != Thread.State.WAITING) {
@@ -602,5 +609,26 @@ class LibraryBatchTest extends SessionRig {
             MemoryAllocation memory = memories.get(request.memory().device());
             assertThat(bytes(memory, request.bufferOffset(), PAGE)).isEqualTo(expected(request.fileOffset(), PAGE));
         }
+    }
+
+    @Test
+    void entryOfAnEmptyFileMovesNothing() throws IOException {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 16384);
+        backend.allocator().fill(memory.range(), (byte) 7);
+        BackendFile file = backend.handleRegister(source(Files.createFile(folder.resolve("empty"))));
+        BackendBatch batch = backend.batchIoSetUp(1);
+        backend.batchIoSubmit(batch, List.of(read(file, memory, 8192, 0, 0)), 0);
+        assertThat(backend.batchIoGetStatus(batch, 1, 1, SOON))
+                .containsExactly(new BatchEvent(0, BatchStatus.COMPLETE, 0));
+        assertThat(bytes(memory, 0, 16384)).containsOnly(7);
+    }
+
+    @Test
+    void entriesThatHaveEndedNeedNoWait() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
+        assertThat(backend.batchIoGetStatus(batch, 0, 4, AT_ONCE)).hasSize(4);
     }
 }
