@@ -19,8 +19,10 @@ import io.gds4j.statistics.IoPath;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ProxySelector;
+import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.time.Duration;
@@ -327,13 +329,17 @@ class HttpSourceTest {
     }
 
     @Test
-    void interruptedThreadOpensNothingAndStaysInterrupted() {
-        Thread.currentThread().interrupt();
-        CuFileInterruptedException e =
-                catchThrowableOfType(CuFileInterruptedException.class, () -> HttpSource.open(uri, OPTIONS));
-        assertThat(Thread.interrupted()).isTrue();
-        assertThat(e).hasMessageContaining("interrupted while %s was opened".formatted(uri));
-        assertThat(e.errno()).hasValue(Errno.EINTR);
+    void interruptedThreadOpensNothingAndStaysInterrupted() throws Exception {
+        // it takes a connection and never answers: an answer that is there already would be taken
+        try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            URI waits = URI.create("http://127.0.0.1:%s/file".formatted(silent.getLocalPort()));
+            Thread.currentThread().interrupt();
+            CuFileInterruptedException e =
+                    catchThrowableOfType(CuFileInterruptedException.class, () -> HttpSource.open(waits, OPTIONS));
+            assertThat(Thread.interrupted()).isTrue();
+            assertThat(e).hasMessageContaining("interrupted while %s was opened".formatted(waits));
+            assertThat(e.errno()).hasValue(Errno.EINTR);
+        }
     }
 
     @Test
