@@ -98,7 +98,7 @@ class S3ChecksumTest {
         }
     }
 
-    /** The server has other bytes than those that were sent. */
+    /** The server receives other bytes than the client sent. */
     @Test
     void partWithAnotherChecksumFailsTheUpload() throws Exception {
         SSLContext tls = TlsTest.context(folder);

@@ -266,7 +266,7 @@ public final class FlightEvents {
     }
 
     /** Flight Recorder event of a read or a write; exists only while a recording is on. */
-    public static abstract sealed class Transfer extends Event {
+    public abstract static sealed class Transfer extends Event {
         @Label("File")
         @Nullable
         String path;

@@ -109,7 +109,7 @@ public record LoadArguments(
         /**
          * Returns the rules. {@code column} uses the plan for Llama.
          *
-         * @param heads attention heads; empty for those that the model tells
+         * @param heads attention heads; empty if the model tells them
          * @throws io.gds4j.loader.format.CheckpointException for a plan that cannot be read or is malformed
          */
         public ParallelPlan rules(Optional<AttentionHeads> heads) {

@@ -437,7 +437,7 @@ public final class TurnRing {
         Closing.all(takeIfOver(), Runnable::run);
     }
 
-    /** Returns what frees the memory, once nobody uses it. Later callers get nothing. */
+    /** Returns what frees the memory to the first caller after its last use; others get nothing. */
     private synchronized List<Runnable> takeIfOver() {
         List<Runnable> last = new ArrayList<>();
         if (!closed || !ended || open > 0) {
