@@ -229,6 +229,17 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
+     * Adds a read of the whole memory; see {@link #addRead(CuFileHandle, IoMemory, long, long, long)}.
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     */
+    public void addRead(CuFileHandle handle, IoMemory memory, long fileOffset) {
+        addRead(handle, memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
      * Adds a write, with the arguments of {@link CuFileHandle#write(IoMemory, long, long, long)}.
      *
      * @param handle the file
@@ -239,6 +250,17 @@ public final class CuFileBatch implements AutoCloseable {
      */
     public void addWrite(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         add(Request.write(handle, memory, size, fileOffset, bufferOffset));
+    }
+
+    /**
+     * Adds a write of the whole memory; see {@link #addWrite(CuFileHandle, IoMemory, long, long, long)}.
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param fileOffset first byte in the file
+     */
+    public void addWrite(CuFileHandle handle, IoMemory memory, long fileOffset) {
+        addWrite(handle, memory, memory.range().length(), fileOffset, 0);
     }
 
     /**

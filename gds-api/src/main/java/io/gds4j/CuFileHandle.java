@@ -487,7 +487,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> readAsync(MemorySegment segment, long fileOffset) {
-        return HeapCopies.readAsync(this, segment, fileOffset, _ -> {});
+        return HeapCopies.async(this, Operation.READ, segment, fileOffset, _ -> {});
     }
 
     /**
@@ -502,8 +502,8 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> readAsync(ByteBuffer buffer, long fileOffset) {
-        return HeapCopies.readAsync(
-                this, MemorySegment.ofBuffer(buffer), fileOffset, bytes -> advance(buffer, bytes));
+        return HeapCopies.async(
+                this, Operation.READ, MemorySegment.ofBuffer(buffer), fileOffset, bytes -> advance(buffer, bytes));
     }
 
     /**
@@ -551,6 +551,35 @@ public final class CuFileHandle implements AutoCloseable {
     @Experimental
     public CompletableFuture<Long> writeAsync(IoMemory memory, long fileOffset) {
         return writeAsync(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * Starts {@link #write(MemorySegment, long)} on a platform thread of the driver and returns at once. A segment over a Java array is
+     * copied in pieces, as there, until the future completes: do not change it before.
+     *
+     * @param segment holds the bytes: over a Java array, or native memory of the global or an automatic arena
+     * @param fileOffset first byte in the file
+     * @return completes with the bytes written: all of the segment
+     * @throws CuFileException as {@link #writeAsync(IoMemory, long, long, long)}
+     */
+    @Experimental
+    public CompletableFuture<Long> writeAsync(MemorySegment segment, long fileOffset) {
+        return HeapCopies.async(this, Operation.WRITE, segment, fileOffset, _ -> {});
+    }
+
+    /**
+     * Starts {@link #write(ByteBuffer, long)} on a platform thread of the driver and returns at once. The position advances to the limit
+     * before the future completes.
+     *
+     * @param buffer holds the bytes, from its position to its limit; no other thread uses it until the future completes
+     * @param fileOffset first byte in the file
+     * @return completes with the bytes written, or with what {@code write} throws; the position is unchanged then
+     * @throws CuFileException as {@link #writeAsync(MemorySegment, long)}
+     */
+    @Experimental
+    public CompletableFuture<Long> writeAsync(ByteBuffer buffer, long fileOffset) {
+        return HeapCopies.async(
+                this, Operation.WRITE, MemorySegment.ofBuffer(buffer), fileOffset, bytes -> advance(buffer, bytes));
     }
 
     /**

@@ -54,11 +54,12 @@ final class HeapCopies {
                         allocate(Arena.ofAuto(), handle.request(operation, size, fileOffset, 0), PIECE, Pages.SIZE));
     }
 
-    /** Reads all pieces through borrowed memory. The caller has entered the file, or holds it. */
-    static long readPieces(CuFileHandle handle, MemorySegment heap, long fileOffset, @Nullable ResultSink sink) {
-        MemoryRange copy = borrow(handle, Operation.READ, heap.byteSize(), fileOffset);
+    /** Moves all pieces through borrowed memory. The caller has entered the file, or holds it. */
+    static long borrowedPieces(
+            CuFileHandle handle, Operation operation, MemorySegment heap, long fileOffset, @Nullable ResultSink sink) {
+        MemoryRange copy = borrow(handle, operation, heap.byteSize(), fileOffset);
         try {
-            return pieces(handle, Operation.READ, copy, heap, fileOffset, sink);
+            return pieces(handle, operation, copy, heap, fileOffset, sink);
         } finally {
             handle.session().giveBack(copy);
         }
@@ -117,7 +118,7 @@ final class HeapCopies {
             try {
                 handle.checkRights(request);
                 result.about(handle.file(), false);
-                long moved = readPieces(handle, heap, fileOffset, result.sink());
+                long moved = borrowedPieces(handle, Operation.READ, heap, fileOffset, result.sink());
                 result.end(moved);
                 return moved;
             } finally {
@@ -132,24 +133,24 @@ final class HeapCopies {
     }
 
     /**
-     * Reads on a thread of the driver, in pieces if the segment lies over an array.
+     * Moves a segment on a thread of the driver, in pieces if it lies over an array.
      *
-     * @param done told of the bytes read, before the future completes
+     * @param done told of the bytes moved, before the future completes
      */
-    static CompletableFuture<Long> readAsync(
-            CuFileHandle handle, MemorySegment segment, long fileOffset, LongConsumer done) {
+    static CompletableFuture<Long> async(
+            CuFileHandle handle, Operation operation, MemorySegment segment, long fileOffset, LongConsumer done) {
         long size = segment.byteSize();
-        RequestCheck request = handle.request(Operation.READ, size, fileOffset, 0);
+        RequestCheck request = handle.request(operation, size, fileOffset, 0);
         if (!segment.isNative()) {
             request.checkHeap(segment);
             return handle.start(
-                    request, List.of(), () -> told(done, readPieces(handle, segment, fileOffset, null)));
+                    request, List.of(), () -> told(done, borrowedPieces(handle, operation, segment, fileOffset, null)));
         }
-        MemoryRange memory = handle.wrap(Operation.READ, segment, fileOffset);
+        MemoryRange memory = handle.wrap(operation, segment, fileOffset);
         request.checkWithin(memory);
         return handle.start(
                 request, List.of(memory),
-                () -> told(done, handle.transfer(Operation.READ, memory, size, fileOffset, 0)));
+                () -> told(done, handle.transfer(operation, memory, size, fileOffset, 0)));
     }
 
     private static long told(LongConsumer done, long bytes) {

@@ -371,7 +371,7 @@ final class RangesCall {
                 MemorySegment heap = ranges.get(members.getFirst()).heap();
                 end(heap == null
                         ? RequestCall.move(handle(), request().reportTo(sink()))
-                        : HeapCopies.readPieces(handle(), heap, start, sink()));
+                        : HeapCopies.borrowedPieces(handle(), Operation.READ, heap, start, sink()));
             } catch (CuFileException e) {
                 if (isUnanswered(e)) {
                     dead.putIfAbsent(handle(), e);

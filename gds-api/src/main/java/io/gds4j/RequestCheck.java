@@ -68,7 +68,7 @@ record RequestCheck(
     /** Checks the numbers of a read into a segment over a Java array, and that it can be changed. */
     void checkHeap(MemorySegment heap) {
         checkNumbers();
-        if (heap.isReadOnly()) {
+        if (!operation.isWrite() && heap.isReadOnly()) {
             throw readOnlySegment();
         }
     }

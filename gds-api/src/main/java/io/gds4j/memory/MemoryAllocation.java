@@ -99,6 +99,18 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
                         "%s memory has no segment here; MemoryAllocator.copyToHost copies it".formatted(range.kind())));
     }
 
+    /**
+     * Returns a part of the memory, which keeps it reachable. I/O may use the part until {@link #close()}.
+     *
+     * @param offset first byte of the part
+     * @param length bytes
+     * @return the part
+     * @throws CuFileException CUDA_POINTER_RANGE_ERROR if it is not wholly inside
+     */
+    public MemoryRange slice(long offset, long length) {
+        return range.slice(offset, length);
+    }
+
     /** {@return true until {@link #close()}} */
     public boolean isOpen() {
         return lifetime.isOpen();

@@ -29,6 +29,7 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /**
@@ -248,6 +249,44 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
     }
 
     /**
+     * Loads all tensors of a checkpoint of a server, as {@link #load(Path, CuFileDriver, LoadListener)} does.
+     *
+     * @throws CheckpointException as {@link #load(Path, CuFileDriver)}
+     * @throws CuFileException as {@link #load(Path, CuFileDriver)} and {@link #open(URI)}
+     */
+    public static LoadedTensors load(URI uri, CuFileDriver driver, LoadListener listener) {
+        Objects.requireNonNull(driver, "driver");
+        return open(uri).plan().toBest(driver).load(driver, listener);
+    }
+
+    /**
+     * Reads the headers of a checkpoint and opens a driver, then starts to load all tensors, as {@link #load(Path)} does. A load that fails or
+     * is cancelled closes the driver.
+     *
+     * @return the future, as of {@link LoadPlan#loadAsync(CuFileDriver)}; the caller closes the tensors
+     * @throws CheckpointException as {@link #open(Path, FileVisitOption...)}; the future reports what the load throws
+     * @throws CuFileException as {@link CuFileDriver#open()}
+     */
+    public static CompletableFuture<LoadedTensors> loadAsync(Path path) {
+        return open(path).loadAsync();
+    }
+
+    /**
+     * Starts to load all tensors of a checkpoint of a server, as {@link #loadAsync(Path)} does.
+     *
+     * @throws CheckpointException as {@link #open(URI)}; the future reports what the load throws
+     * @throws CuFileException as {@link #open(URI)} and {@link CuFileDriver#open()}
+     */
+    public static CompletableFuture<LoadedTensors> loadAsync(URI uri) {
+        return open(uri).loadAsync();
+    }
+
+    private CompletableFuture<LoadedTensors> loadAsync() {
+        CuFileDriver driver = CuFileDriver.open();
+        return Undo.ifFails(driver::close, () -> plan().toBest(driver).loadAsyncKeeping(driver));
+    }
+
+    /**
      * Reads the headers of a checkpoint, then starts to load all its tensors as {@link LoadPlan#loadAsync(CuFileDriver)} does;
      * {@link #plan()} selects tensors, memory and requests.
      *
@@ -393,6 +432,17 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
     /** Returns the bytes of all tensors, without headers; bytes that several tensors share count once. */
     public long bytes() {
         return bytes;
+    }
+
+    /**
+     * Returns a plan that loads the tensors whose names the filter accepts, into host memory: {@link #plan()} with
+     * {@link LoadPlan#select}.
+     *
+     * @param names called on any thread, possibly several times for a name
+     */
+    public LoadPlan filter(Predicate<String> names) {
+        Objects.requireNonNull(names, "names");
+        return plan().select(tensor -> names.test(tensor.name()));
     }
 
     /** Returns a plan that loads every tensor into host memory; its methods change that. */

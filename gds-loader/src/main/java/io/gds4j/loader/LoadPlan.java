@@ -429,6 +429,11 @@ public final class LoadPlan {
         return LoadFuture.start(run(driver, listener));
     }
 
+    /** Starts a load whose tensors close the driver, as a load that fails or is cancelled does. */
+    CompletableFuture<LoadedTensors> loadAsyncKeeping(CuFileDriver own) {
+        return LoadFuture.start(run(own, LoadListener.NONE), tensors -> tensors.keeping(own), own::close);
+    }
+
     /**
      * Maps the files instead of reading them, for engines that compute on the host. Nothing is read until a tensor is used; then the
      * page cache serves it, which all processes share. Needs neither a driver nor native access. The tensors are read-only, lie as they

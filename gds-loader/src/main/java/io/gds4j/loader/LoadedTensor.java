@@ -155,7 +155,7 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
     void copyToHost(long offset, MemorySegment to) {
         MemoryRange from = range.slice(offset, to.byteSize());
         if (allocator == null) {
-            to.copyFrom(from.segment().orElseThrow());
+            to.copyFrom(segment().asSlice(offset, to.byteSize()));
         } else if (from.length() > 0) {
             allocator.copyToHost(from, to);
         }
@@ -277,6 +277,21 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
                         || info.dtype().equals(DType.BF16),
                 "a view of shorts needs I16, U16, F16 or BF16");
         return rowMajor().asShortBuffer();
+    }
+
+    /**
+     * Copies the bytes, in the {@link TensorInfo#order} of the tensor, into an array.
+     *
+     * @throws CuFileException INVALID_VALUE for 2^31-8 bytes or more: {@link LoadedTensors#copyToHost} copies them into native memory;
+     *         CUDA_MEMORY_TYPE_INVALID as {@link #toHost}
+     */
+    public byte[] toByteArray() {
+        if (length() > Integer.MAX_VALUE - Long.BYTES) {
+            throw invalid("has %s bytes, more than an array may have".formatted(length()));
+        }
+        byte[] bytes = new byte[(int) length()];
+        copyToHost(0, MemorySegment.ofArray(bytes));
+        return bytes;
     }
 
     /**

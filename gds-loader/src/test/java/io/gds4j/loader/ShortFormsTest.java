@@ -18,6 +18,7 @@ import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.FakeGpu;
 import io.gds4j.testkit.GdsExtension;
 import java.io.IOException;
@@ -34,6 +35,7 @@ import java.util.Enumeration;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
@@ -93,6 +95,63 @@ class ShortFormsTest {
         assertThat(opened.useCount()).isEqualTo(1);
         second.close();
         assertThat(opened.useCount()).isZero();
+    }
+
+    @Test
+    void futureOfALoadKeepsTheDriverThatOnlyItsTensorsOpened() {
+        CuFileDriver opened = CuFileDriver.open(CuFileConfig.builder().build(), "compat");
+        LoadedTensors tensors = Checkpoint.open(model()).plan().loadAsyncKeeping(opened).join();
+        assertThat(opened.isOpen()).isTrue();
+        assertThat(tensors).hasSize(4);
+        tensors.close();
+        assertThat(opened.useCount()).isZero();
+    }
+
+    @Test
+    void futureOfALoadThatFailsClosesItsDriver() throws IOException {
+        CuFileDriver opened = CuFileDriver.open(CuFileConfig.builder().build(), "compat");
+        LoadPlan plan = Checkpoint.open(model()).plan();
+        Files.delete(folder.resolve("model.safetensors"));
+        assertThatThrownBy(() -> plan.loadAsyncKeeping(opened).join())
+                .hasCauseInstanceOf(CheckpointException.class);
+        assertThat(opened.useCount()).isZero();
+    }
+
+    @Test
+    void cancelledFutureOfALoadClosesItsDriver() {
+        CuFileDriver opened = CuFileDriver.open(CuFileConfig.builder().build(), "compat");
+        CompletableFuture<LoadedTensors> load = Checkpoint.open(model()).plan().loadAsyncKeeping(opened);
+        if (!load.cancel(true)) {
+            load.join().close();
+        }
+        assertThat(opened.useCount()).isZero();
+    }
+
+    @Test
+    void checkpointIsLoadedByUriWithProgressAndByNames() {
+        List<LoadProgress> seen = new ArrayList<>();
+        Path file = model();
+        Checkpoint checkpoint = Checkpoint.open(file);
+        LoadPlan plan = checkpoint.filter("a"::equals);
+        assertThat(plan.kind()).isEqualTo(checkpoint.plan().kind());
+        try (LoadedTensors all = Checkpoint.load(file.toUri(), gds.driver(), seen::add);
+                LoadedTensors one = plan.load(gds.driver())) {
+            assertThat(seen.getLast().bytes()).isEqualTo(60 + 14 + 8);
+            assertThat(all.get("a").range().kind()).isEqualTo(MemoryKind.CUDA_DEVICE);
+            assertThat(one.names()).containsExactly("a");
+            byte[] bytes = all.get("a").toByteArray();
+            assertThat(bytes).isEqualTo(one.get("a").toByteArray()).hasSize(60);
+            assertThat(PATTERN.mismatch("a", 0, MemorySegment.ofArray(bytes))).isEqualTo(-1);
+            assertThat(all.get("none").toByteArray()).isEmpty();
+        }
+    }
+
+    @Test
+    void bytesOfMemoryWithoutASegmentAreRefused() {
+        TensorInfo info = new TensorInfo("raw", DType.U8, List.of(8L), folder, 0, 8);
+        LoadedTensor raw = new LoadedTensor(info, MemoryRange.ofAddress(4096, 8, MemoryKind.HOST));
+        assertThat(catchThrowableOfType(CuFileException.class, raw::toByteArray).error())
+                .isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
     }
 
     @Test

@@ -127,8 +127,12 @@ class FirstGuessesTest {
         try (LoadedTensors tensors = Checkpoint.load(model, driver, p -> System.out.println(p.bytes()));
                 LoadedTensors later = Checkpoint.loadAsync(model, driver).join();
                 LoadedTensors last = Checkpoint.loadAsync(model.toUri(), driver).join();
+                LoadedTensors alone = Checkpoint.loadAsync(model).join();
+                LoadedTensors filtered = Checkpoint.open(model).filter(n -> n.startsWith("model.")).load(driver);
                 LoadedTensors opened = Checkpoint.open(model).load(driver)) {
-            assertThat(List.of(tensors.size(), later.size(), last.size(), opened.size())).containsOnly(3);
+            assertThat(List.of(
+                    tensors.size(), later.size(), last.size(), alone.size(), filtered.size(), opened.size()))
+                    .containsOnly(3);
         }
     }
 
@@ -220,6 +224,7 @@ class FirstGuessesTest {
             assertThat(file.read(ByteBuffer.allocateDirect(100), 0)).isEqualTo(100);
             assertThat(file.read(MemorySegment.ofArray(bytes), 4090)).isEqualTo(6);
             assertThat(file.write(bytes, 4096)).isEqualTo(100);
+            assertThat(file.writeAsync(ByteBuffer.wrap(bytes), 0).join()).isEqualTo(100);
             file.force();
         }
     }
@@ -254,7 +259,7 @@ class FirstGuessesTest {
             file.write(new byte[]{1, 2, 3}, 0);
             batch.addRead(file, bytes, 0);
             for (int i = 0; i < 4; i++) {
-                batch.addRead(file, memory, 512, 512L * i, 512L * i);
+                batch.addRead(file, memory.slice(512L * i, 512), 512L * i);
             }
             batch.submit();
             assertThat(batch.await()).hasSize(5);

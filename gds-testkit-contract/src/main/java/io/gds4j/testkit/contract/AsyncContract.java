@@ -70,6 +70,33 @@ public abstract class AsyncContract extends BackendContract {
         }
     }
 
+    @Test
+    void arraysAndBuffersAreWritten() {
+        int size = (1 << 20) + PART; // more than one piece
+        GuardedFile file = newFile(size);
+        byte[] array = RandomBytes.of(11, size - 5);
+        try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED)) {
+            MemorySegment readOnly = MemorySegment.ofArray(array).asReadOnly();
+            assertThat(handle.writeAsync(readOnly, 5).join()).isEqualTo(array.length);
+            file.expectWrite(5, array);
+            file.verify();
+            MemorySegment direct =
+                    Arena.ofAuto().allocate(PART).copyFrom(MemorySegment.ofArray(array).asSlice(7, PART));
+            assertThat(handle.writeAsync(direct.asReadOnly(), 9).join()).isEqualTo(PART);
+            file.expectWrite(9, Arrays.copyOfRange(array, 7, 7 + PART));
+            for (ByteBuffer buffer : List.of(ByteBuffer.allocate(100), ByteBuffer.allocateDirect(100))) {
+                buffer.put(array, 0, 100).position(10).limit(90);
+                assertThat(handle.writeAsync(buffer, 33).join()).isEqualTo(80);
+                assertThat(buffer.position()).isEqualTo(90);
+                file.expectWrite(33, Arrays.copyOfRange(array, 10, 90));
+                buffer.position(10);
+                Failures.expect(CuFileError.INVALID_VALUE, () -> handle.writeAsync(buffer, -1));
+                assertThat(buffer.position()).isEqualTo(10);
+            }
+        }
+        file.verify();
+    }
+
     @ParameterizedTest
     @MethodSource("ways")
     void manyReadsAndWritesRunConcurrently(Way way) {

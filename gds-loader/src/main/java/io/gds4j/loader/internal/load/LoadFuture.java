@@ -1,8 +1,10 @@
 package io.gds4j.loader.internal.load;
 
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.Workers;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,26 +26,41 @@ public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture
     }
 
     private final Job<T> job;
+    private final UnaryOperator<T> success;
+    private final Runnable failure;
     /** No thread of the load moves bytes any more. */
     private final CountDownLatch over = new CountDownLatch(1);
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile boolean cancelling;
     private volatile @Nullable T loaded;
 
-    private LoadFuture(Job<T> job) {
+    private LoadFuture(Job<T> job, UnaryOperator<T> success, Runnable failure) {
         this.job = job;
+        this.success = success;
+        this.failure = failure;
     }
 
     /** Starts the load on a thread of its own. */
     public static <T extends AutoCloseable> LoadFuture<T> start(Job<T> job) {
-        LoadFuture<T> future = new LoadFuture<>(job);
+        return start(job, UnaryOperator.identity(), () -> {});
+    }
+
+    /**
+     * Starts the load on a thread of its own.
+     *
+     * @param success receives what was loaded, before the program does
+     * @param failure runs if nothing was loaded, before the future is done
+     */
+    public static <T extends AutoCloseable> LoadFuture<T> start(Job<T> job, UnaryOperator<T> success,
+            Runnable failure) {
+        LoadFuture<T> future = new LoadFuture<>(job, success, failure);
         Thread.ofPlatform().name("gds-load").daemon().start(future::work);
         return future;
     }
 
     private void work() {
         try {
-            T result = job.run();
+            T result = load();
             loaded = result;
             over.countDown();
             if (cancelling || !complete(result)) {
@@ -59,6 +76,10 @@ public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture
         } finally {
             ended.countDown();
         }
+    }
+
+    private T load() {
+        return success.apply(Undo.ifFails(failure::run, job::run));
     }
 
     /** Returns whether the program has received the tensors: the load has ended, and only dependent actions may still run. */
