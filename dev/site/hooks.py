@@ -1,4 +1,5 @@
 """Links out of the pages lead to the repository; those to pages that the site has elsewhere are bent to their place."""
+import pathlib
 import posixpath
 import re
 
@@ -9,15 +10,24 @@ LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 INDENTED = re.compile(r"^    [^\n]*$|```.*?```", re.M | re.S)
 
 
+# The first list of links of a page that javadoc wrote.
+NAVIGATION = re.compile(r'<ul id="navbar-top-firstrow"[^>]*>')
 CHART = re.compile(r"(!\[First load.*?\n\n<sub>.*?</sub>)\n\n(```java\n.*?```)\n", re.S)
 DEPENDENCY = re.compile(r"Maven:\n\n(```xml\n.*?```)\n\nGradle:\n\n(```kotlin\n.*?```)\n", re.S)
+JBANG = """Above the program, once a version is on Maven Central or in your local repository; no test of the project runs jbang.
+
+```java
+//JAVA 25+
+//DEPS io.gds4j:gds4j:0.1.0-SNAPSHOT
+//RUNTIME_OPTIONS --enable-native-access=ALL-UNNAMED
+```"""
 CLONE = "```sh\ngit clone https://github.com/gds4j/gds4j && cd gds4j\n./gds demo\n```"
 
 
 def front(markdown):
     """Puts the first program beside the chart, and the ways to begin into tabs: Markdown has neither."""
     def tabs(found):
-        parts = zip(("Maven", "Gradle", "Clone"), (*found.groups(), CLONE))
+        parts = zip(("Maven", "Gradle", "jbang", "Clone"), (*found.groups(), JBANG, CLONE))
         return "".join(f'=== "{name}"\n\n' + "".join(f"    {line}\n" for line in code.splitlines()) + "\n" for name, code in parts)
 
     markdown, beside = CHART.subn(r'<div class="front" markdown>\n<div markdown>\n\n\1\n\n</div>\n\n\2\n\n</div>\n', markdown)
@@ -34,6 +44,8 @@ def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
     if source == "CHANGELOG.md" or source.startswith("notes/"):
         page.meta["search"] = {"exclude": True}  # they would bury the answers of the guides
+    elif source == "faq.md":
+        page.meta["search"] = {"boost": 2}  # its headings are what people ask
     folder = posixpath.dirname(in_checkout(source))
 
     def bent(link):
@@ -59,3 +71,12 @@ def on_page_markdown(markdown, page, config, files):
         page.meta["hide"] = ["navigation", "toc"]
         text = front(text)
     return text
+
+
+def on_post_build(config):
+    """Begins the bar of each page of the Javadoc with a way back to the guides."""
+    folder = pathlib.Path(config["site_dir"], "api")
+    for page in folder.rglob("*.html"):
+        home = "../" * len(page.relative_to(folder).parts) + "index.html"
+        text = page.read_text(encoding="utf-8")
+        page.write_text(NAVIGATION.sub(lambda bar: f'{bar.group(0)}\n<li><a href="{home}">gds4j guides</a></li>', text, count=1), encoding="utf-8")
