@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,6 +34,8 @@ final class AttentionShapes {
             "qkv_proj", List.of("o_proj", "dense"),
             "attn_qkv", List.of("attn_output"),
             "query_key_value", List.of("dense", "o_proj"));
+    /** Layers of a model with blocks: the fused one and the one behind it. */
+    private static final Set<String> IN_BLOCKS = Set.of("qkv_proj", "out_proj");
     /** Types that may hold several inputs in an element. */
     private static final Set<DType> PACKED = Set.of(DType.U8, DType.I8, DType.U32, DType.I32);
     /** Larger sizes are taken as unknown, so that products with numbers of heads fit. */
@@ -145,6 +148,29 @@ final class AttentionShapes {
     }
 
     /**
+     * Returns the split of a tensor by whole blocks of CodeGen, if it is of such a layer.
+     *
+     * @param blocks number of blocks, each of queries, values and keys; 0 if the model is not known to have blocks
+     * @throws Uneven if the ranks would cut a block or a head
+     */
+    Split inBlocks(TensorInfo tensor, Split split, int blocks, int world) throws Uneven {
+        String name = AttentionLayers.name(tensor.name());
+        if (blocks == 0 || !IN_BLOCKS.contains(name) || !AttentionLayers.lackHeads(split, name)) {
+            return split;
+        }
+        long heads = told == null ? blocks : told.heads();
+        List<Integer> worlds = IntStream.rangeClosed(1, blocks)
+                .filter(ranks -> blocks % ranks == 0 && heads % ranks == 0).boxed().toList();
+        if (!worlds.contains(world)) {
+            throw new Uneven(
+                    "is of a layer with %s blocks of queries, values and keys, which %s ranks would cut; allowed are %s"
+                            .formatted(blocks, world, worlds));
+        }
+        List<Part> parts = List.of(new Part(1, world));
+        return split instanceof Split.Row ? new Split.Row(parts, false) : new Split.Column(parts, false);
+    }
+
+    /**
      * Returns the split of a tensor with its heads, if the plan, the model or shapes tell them.
      *
      * @throws Uneven if the shapes contradict the numbers
@@ -163,7 +189,7 @@ final class AttentionShapes {
         if (AttentionLayers.SHARED_OUTPUT.contains(name) && !(ofQueries instanceof Split.Column)) {
             return split;
         }
-        AttentionHeads heads = told == null || told.keyValueHeads() > 0 ? told : decided(told, module, name, fused);
+        AttentionHeads heads = told == null ? null : decided(told, module, name, fused);
         if (split instanceof Split.Column) {
             if (name.equals(fused)) {
                 checkFused(module + name, split, heads, outputs(module, FUSED.get(name)));
@@ -203,11 +229,19 @@ final class AttentionShapes {
         return SEPARATE.stream().filter(names -> names.has(layer)).findFirst().orElse(NONE);
     }
 
-    /** Returns the heads with those of keys and values that the shapes of a module decide; as they are if they do not. */
+    /**
+     * Returns the heads with those of keys and values that the shapes of a module decide; as they are if they do not. A told
+     * number gives way only if all shapes and the told size agree on another one: MiMo-V2-Flash has more of them in the layers
+     * with a window.
+     */
     private AttentionHeads decided(AttentionHeads known, String module, String name, String fused) {
         long heads = known.heads();
+        boolean keysTold = known.keyValueHeads() > 0;
         long found;
         if (!fused.isEmpty()) {
+            if (keysTold) {
+                return known;
+            }
             // keys and values of different sizes cannot be told from more of them, so the size must be told
             long size = known.headSize();
             long others = size(module + fused, true) - heads * size;
@@ -215,6 +249,15 @@ final class AttentionShapes {
             found = equal ? quotient(others, 2 * size) : 0;
         } else {
             Sizes sizes = sizes(module, names(name));
+            if (keysTold) {
+                found = quotient(sizes.keys, known.headSize());
+                boolean agree = quotient(sizes.queries, heads) == known.headSize()
+                        && sizes.tellValues() && found > 0 && heads % found == 0
+                        && sizes.ofValues() * heads == found * sizes.outputs;
+                return agree
+                        ? new AttentionHeads(heads, found, known.headSize())
+                        : known;
+            }
             boolean plain = sizes.queries == sizes.keys || sizes.queries == heads * known.headSize();
             found = sizes.tellValues() ? quotient(sizes.ofValues() * heads, sizes.outputs)
                     : plain ? quotient(sizes.keys * heads, sizes.queries) : 0;

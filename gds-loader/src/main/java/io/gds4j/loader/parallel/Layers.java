@@ -28,6 +28,8 @@ final class Layers {
     /** Parameters that determine the split of the others in their layer, in this order. */
     private static final List<String> MAIN = List.of("weight", "qweight", "weight_packed", "_weight_qdata", "trellis");
     private static final String BIAS = "bias";
+    /** Values that a head of a vocabulary multiplies its outputs by, one for each. */
+    private static final String OUTPUT_SCALES = "logit_scale";
     private static final List<String> SCALE_SUFFIXES = List.of("_scale_inv", "_scale");
     /** Scales of outputs that bitsandbytes adds to a weight of 8 bits. */
     private static final String INT8_SCALES = "SCB";
@@ -257,7 +259,7 @@ final class Layers {
             return axes;
         }
         long outputs = axes.outputs().elements();
-        if (parameter.equals(BIAS)) {
+        if (parameter.equals(BIAS) || parameter.equals(OUTPUT_SCALES)) {
             return bias(tensor, outputs);
         }
         if (parameter.equals(INT8_SCALES)) {

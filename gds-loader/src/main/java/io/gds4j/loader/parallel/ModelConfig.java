@@ -42,11 +42,15 @@ final class ModelConfig {
     /** What is no number, such as an array with one for each layer. */
     private static final long UNKNOWN = -1;
     private static final String ORDER = "desc_act";
+    private static final String TYPE = "model_type";
+    /** For models whose fused queries, values and keys are in blocks, one for each rank that trained them, their number. */
+    private static final Map<String, Integer> BLOCKS = Map.of("codegen", 4);
 
     private final Map<String, Long> numbers = new HashMap<>();
     private final Map<String, Boolean> flags = new HashMap<>();
     /** Whether groups of GPTQ follow the activation order; null if unknown. */
     private @Nullable Boolean ordered;
+    private String type = "";
 
     private ModelConfig() {
     }
@@ -94,6 +98,11 @@ final class ModelConfig {
     /** Returns whether groups of GPTQ are known to follow the order of the inputs. */
     boolean naturalGroups() {
         return Boolean.FALSE.equals(ordered);
+    }
+
+    /** Returns the number of blocks that fused queries, values and keys are in; 0 if the model is not known to have blocks. */
+    int blocks() {
+        return BLOCKS.getOrDefault(type, 0);
     }
 
     /** Returns the heads; empty if the configuration does not tell them. */
@@ -161,6 +170,8 @@ final class ModelConfig {
                 order(in);
             } else if (FLAGS.contains(name) && (token == Token.TRUE || token == Token.FALSE)) {
                 flags.put(name, token == Token.TRUE);
+            } else if (name.equals(TYPE) && token == Token.STRING) {
+                type = in.text();
             } else {
                 number(in, name, token);
             }

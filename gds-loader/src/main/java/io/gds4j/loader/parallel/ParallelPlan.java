@@ -63,6 +63,8 @@ public final class ParallelPlan implements Serializable {
     private final Set<String> unfit;
     /** Whether the groups of GPTQ are known to follow the order of the inputs. */
     private final boolean naturalGroups;
+    /** Blocks of fused queries, values and keys; 0 if the model is not known to have blocks. */
+    private final int blocks;
     /** Heads for rules without their own; null if unknown. */
     private final @Nullable AttentionHeads heads;
 
@@ -76,15 +78,16 @@ public final class ParallelPlan implements Serializable {
      * @param unfit patterns for single experts whose rule is for a tensor of all experts, and cannot divide them
      */
     ParallelPlan(String name, List<ParallelRule> rules, Set<String> unfit) {
-        this(name, rules, unfit, false, null);
+        this(name, rules, unfit, false, 0, null);
     }
 
     private ParallelPlan(String name, List<ParallelRule> rules, Set<String> unfit, boolean naturalGroups,
-            @Nullable AttentionHeads heads) {
+            int blocks, @Nullable AttentionHeads heads) {
         this.name = Objects.requireNonNull(name, "name");
         this.rules = List.copyOf(rules);
         this.unfit = Set.copyOf(unfit);
         this.naturalGroups = naturalGroups;
+        this.blocks = blocks;
         this.heads = heads;
     }
 
@@ -161,7 +164,7 @@ public final class ParallelPlan implements Serializable {
      */
     public ParallelPlan withHeads(AttentionHeads heads) {
         Objects.requireNonNull(heads, "heads");
-        return this.heads == null ? new ParallelPlan(name, rules, unfit, naturalGroups, heads) : this;
+        return this.heads == null ? new ParallelPlan(name, rules, unfit, naturalGroups, blocks, heads) : this;
     }
 
     /**
@@ -194,7 +197,7 @@ public final class ParallelPlan implements Serializable {
         }
         Optional<AttentionHeads> ofModel =
                 lacksHeads ? config.heads().or(() -> AttentionHeads.ofGguf(metadata)) : Optional.empty();
-        return new ParallelPlan(name, rules, unfit, naturalGroups || config.naturalGroups(),
+        return new ParallelPlan(name, rules, unfit, naturalGroups || config.naturalGroups(), config.blocks(),
                 ofModel.filter(model -> heads == null || heads.heads() == model.heads()).orElse(heads));
     }
 
@@ -236,7 +239,7 @@ public final class ParallelPlan implements Serializable {
         List<ParallelRule> ofTensors = match(checkpoint, wholes, slicer);
         List<Split> splits = ofTensors.stream().map(ParallelRule::split).toList();
         if (world > 1) {
-            splits = slicer.withHeads(wholes, splits, heads);
+            splits = slicer.withHeads(wholes, splits, heads, blocks);
         }
         List<TensorSlice> slices = new ArrayList<>();
         for (int i = 0; i < wholes.size(); i++) {

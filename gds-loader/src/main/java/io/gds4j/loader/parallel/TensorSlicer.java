@@ -73,8 +73,10 @@ final class TensorSlicer {
      * Returns the splits of tensors with the heads of attention layers.
      *
      * @param told heads that the plan or the model tells; null if neither does
+     * @param blocks blocks of fused queries, values and keys; 0 if the model is not known to have blocks
      */
-    List<Split> withHeads(List<WholeTensor> tensors, List<Split> splits, @Nullable AttentionHeads told) {
+    List<Split> withHeads(
+            List<WholeTensor> tensors, List<Split> splits, @Nullable AttentionHeads told, int blocks) {
         Map<String, Split> byName = LinkedHashMap.newLinkedHashMap(tensors.size());
         for (int i = 0; i < tensors.size(); i++) {
             byName.put(tensors.get(i).name(), splits.get(i));
@@ -83,7 +85,9 @@ final class TensorSlicer {
         List<Split> withHeads = new ArrayList<>(splits.size());
         for (int i = 0; i < tensors.size(); i++) {
             try {
-                withHeads.add(shapes.withHeads(tensors.get(i).info(), splits.get(i)));
+                TensorInfo tensor = tensors.get(i).info();
+                Split inBlocks = shapes.inBlocks(tensor, splits.get(i), blocks, world);
+                withHeads.add(shapes.withHeads(tensor, inBlocks));
             } catch (Uneven e) {
                 throw refused(tensors.get(i).stored(), e);
             }

@@ -42,7 +42,7 @@ class HeadsOracleTest {
 
     private enum Told {
         TRUTH, TRUTH_AND_SIZE, QUERIES, EQUAL, WRONG, CONFIG, CONFIG_QUERIES, CONFIG_HIDDEN, CONFIG_SIZE, GGUF_QUERIES,
-        GGUF_SIZE, GGUF,
+        GGUF_SIZE, GGUF, WRONG_AND_SIZE,
         NOTHING
     }
 
@@ -270,6 +270,7 @@ class HeadsOracleTest {
             case QUERIES -> plan.withHeads(new AttentionHeads(q));
             case EQUAL -> plan.withHeads(new AttentionHeads(q, q));
             case WRONG -> plan.withHeads(new AttentionHeads(q, 1 + random.nextInt(2 * q)));
+            case WRONG_AND_SIZE -> plan.withHeads(new AttentionHeads(q, 1 + random.nextInt(2 * q), model.keySize));
             case CONFIG -> config(plan, "{\"n_head\": %d, \"num_key_value_heads\": %d}".formatted(q, model.keys));
             case CONFIG_QUERIES -> config(
                     plan,
@@ -301,7 +302,7 @@ class HeadsOracleTest {
 
     /** Returns whether no shape can show that what is told is wrong. */
     private static boolean isUndecidable(Model model, Told told) {
-        boolean untrue = told == Told.EQUAL || told == Told.WRONG;
+        boolean untrue = told == Told.EQUAL || told == Told.WRONG || told == Told.WRONG_AND_SIZE;
         boolean mixed = model.kind == Kind.FUSED && (!model.output || model.keySize != model.valueSize)
                 || model.kind == Kind.INTERLEAVED && (!model.output || model.keySize != model.valueSize)
                 || model.gates && !model.output;

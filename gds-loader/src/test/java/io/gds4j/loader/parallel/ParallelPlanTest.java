@@ -6,14 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.Split.Part;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.regex.Pattern;
@@ -327,6 +330,64 @@ class ParallelPlanTest {
                 up.name(), up)).contains(List.of(2L, 2L));
         ParallelPlan other = json("{\"unmatched\": \"replicate\", \"x_proj\": \"colwise\"}");
         assertThatThrownBy(() -> other.slice(FILE, List.of(all), 2)).hasMessageContaining("it is for another model");
+    }
+
+    @Test
+    void blocksOfCodeGenAreNeverCut() throws IOException {
+        TensorInfo[] all = {bf16("transformer.h.0.attn.qkv_proj.weight", 96L, 32L),
+                bf16("transformer.h.0.attn.out_proj.weight", 32L, 32L)};
+        String rules = """
+                {"unmatched": "replicate", "base_model_tp_plan": {"transformer.h.*.attn.qkv_proj": "colwise",
+                 "transformer.h.*.attn.out_proj": "rowwise"}}""";
+        ParallelPlan plan = forModel(json(rules), "{\"model_type\": \"codegen\", \"n_head\": 8}");
+        for (int world : new int[]{2, 4}) {
+            List<TensorSlice> slices = plan.slice(FILE, List.of(all), world);
+            assertThat(slices).extracting(TensorSlice::bytes).containsOnly(96L * 32 * 2 / world, 32L * 32 * 2 / world);
+            assertThat(slices.get(1).copies().getFirst().fileOffset()).as("whole blocks in their order")
+                    .isEqualTo(all[0].fileOffset() + 96L * 32 * 2 / world);
+        }
+        for (TensorInfo tensor : all) {
+            assertThatThrownBy(() -> plan.slice(FILE, List.of(all), tensor::equals, 8))
+                    .hasMessageContaining("4 blocks of queries, values and keys, which 8 ranks would cut")
+                    .hasMessageContaining("allowed are [1, 2, 4]");
+        }
+        ParallelPlan six = forModel(json(rules), "{\"model_type\": \"codegen\", \"n_head\": 6}");
+        assertThatThrownBy(() -> six.slice(FILE, List.of(all), 4)).hasMessageContaining("allowed are [1, 2]");
+        ParallelPlan other = forModel(json(rules), "{\"model_type\": \"other\", \"n_head\": 8}");
+        assertThatThrownBy(() -> other.slice(FILE, List.of(all), 2)).hasMessageContaining("heads is unknown");
+    }
+
+    private ParallelPlan forModel(ParallelPlan plan, String config) throws IOException {
+        Files.writeString(folder.resolve("config.json"), config);
+        return plan.forModel(folder, Metadata.ofStrings(Map.of()));
+    }
+
+    @Test
+    void scalesOfLogitsFollowTheirHead() throws IOException {
+        TensorInfo[] all = {bf16("lm_head.weight", 8L, 4L), bf16("lm_head.logit_scale", 8L)};
+        ParallelPlan plan = json("{\"unmatched\": \"replicate\", \"lm_head\": \"colwise_gather_output\"}");
+        assertThat(shape(plan, 4, 3, all[1].name(), all)).contains(List.of(2L));
+        TensorInfo[] odd = {all[0], bf16("lm_head.logit_scale", 4L)};
+        assertThatThrownBy(() -> plan.slice(FILE, List.of(odd), 4)).hasMessageContaining("no layout that is known");
+    }
+
+    @Test
+    void layersWithMoreKeyHeadsThanMostAreDividedByTheirOwn() throws IOException {
+        List<TensorInfo> all = new ArrayList<>();
+        for (long keys : new long[]{2, 4}) { // with 8 heads of 6 elements, and values of 4
+            String module = "model.layers.%d.self_attn.".formatted(keys / 2 - 1);
+            all.addAll(List.of(bf16(module + "q_proj.weight", 48L, 16L), bf16(module + "k_proj.weight", keys * 6, 16L),
+                    bf16(module + "v_proj.weight", keys * 4, 16L), bf16(module + "o_proj.weight", 16L, 32L)));
+        }
+        TensorInfo[] tensors = all.toArray(TensorInfo[]::new);
+        String config = "{\"num_attention_heads\": 8, \"num_key_value_heads\": 2%s}";
+        ParallelPlan plan = forModel(ParallelPlan.llama(), config.formatted(", \"head_dim\": 6, \"v_head_dim\": 4"));
+        assertThat(shape(plan, 4, 1, all.get(5).name(), tensors)).contains(List.of(6L, 16L));
+        assertThat(shape(plan, 4, 1, all.get(6).name(), tensors)).contains(List.of(4L, 16L));
+        assertThat(shape(plan, 4, 1, all.get(1).name(), tensors)).as("as told").contains(List.of(6L, 16L));
+        ParallelPlan unsure = forModel(ParallelPlan.llama(), config.formatted(""));
+        assertThatThrownBy(() -> unsure.slice(FILE, all, 4)).as("the size is not told")
+                .hasMessageContaining("layers.1.self_attn.k_proj");
     }
 
     @ParameterizedTest
