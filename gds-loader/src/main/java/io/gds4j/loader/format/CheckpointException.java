@@ -93,7 +93,7 @@ public final class CheckpointException extends CuFileException {
                         .buildInterrupted();
             case Errno.ENOENT ->
                 of(CheckpointRule.FILE_NOT_FOUND, path, -1, null, errno,
-                        "no such file or folder" + UrlNames.hint(path).map(hint -> "; " + hint).orElse(""));
+                        UrlNames.hint(path).orElse("no such file or folder"));
             case Errno.ELOOP -> of(CheckpointRule.FILE_TYPE, path, -1, null, errno, "a loop of links");
             case Errno.EACCES -> of(CheckpointRule.FILE_NOT_READABLE, path, -1, null, errno, "permission denied");
             case Errno.ENOTDIR -> of(CheckpointRule.FILE_TYPE, path, -1, null, errno, "not a folder");
