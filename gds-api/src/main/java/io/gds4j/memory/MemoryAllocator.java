@@ -113,6 +113,32 @@ public interface MemoryAllocator {
     }
 
     /**
+     * Returns whether {@link #convert} converts elements in GPU memory.
+     *
+     * @param from type of the elements, as checkpoints call it: F32, BF16, F8_E4M3, Q4_K and so on
+     * @param to F32, F16 or BF16
+     */
+    default boolean converts(String from, String to) {
+        return false;
+    }
+
+    /**
+     * Converts elements by a kernel of the GPU that holds them. Values are rounded to the nearest one, ties to even; blocks of ggml have
+     * the values that ggml computes. Complete on return.
+     *
+     * @param from whole elements or blocks, in GPU memory, at any address
+     * @param fromType their type
+     * @param to memory of the same GPU for as many elements, apart from {@code from}; its address is a multiple of the size of an element
+     * @param toType F32, F16 or BF16
+     * @throws io.gds4j.error.CuFileException IO_NOT_SUPPORTED for types that {@link #converts} denies; INVALID_VALUE for ranges that do not fit
+     */
+    default void convert(MemoryRange from, String fromType, MemoryRange to, String toType) {
+        throw CuFileException.of(CuFileError.IO_NOT_SUPPORTED, "MemoryAllocator.convert",
+                "%s in %s memory does not become %s in %s memory here".formatted(fromType, from.kind(), toType,
+                        to.kind()));
+    }
+
+    /**
      * Sets every byte of the range.
      *
      * @param range the memory

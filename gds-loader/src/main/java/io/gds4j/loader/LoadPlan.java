@@ -281,17 +281,16 @@ public final class LoadPlan {
     }
 
     /**
-     * Converts tensors that come {@linkplain #inTurn(CuFileDriver, Budget) in turn} into host memory: those of the types that
-     * {@link LoadedTensor#toFloatArray} decodes. Others stay as they are. Values are rounded to the nearest one, ties to even. A turn has
-     * memory for both forms.
+     * Converts tensors that come {@linkplain #inTurn(CuFileDriver, Budget) in turn}: those of the types that
+     * {@link LoadedTensor#toFloatArray} decodes. Others stay as they are. Values are rounded to the nearest one, ties to even. A GPU converts
+     * what comes into its memory. A turn has memory for both forms.
      *
      * <pre>{@code
      * plan.as(DType.F32).inTurn(driver, Budget.bytes(4L << 30))   // BF16, F16 and Q4_K tensors come as F32
      * }</pre>
      *
      * @param type F32, F16 or BF16
-     * @throws CuFileException INVALID_VALUE for another type. {@link #load}, {@link #map} and loads into GPU memory refuse a plan that
-     *         converts
+     * @throws CuFileException INVALID_VALUE for another type. {@link #load} and {@link #map} refuse a plan that converts
      */
     public LoadPlan as(DType type) {
         if (!Conversion.isTarget(type)) {
@@ -594,11 +593,11 @@ public final class LoadPlan {
                         outcome.peakStagingBytes(), layout.targets())));
     }
 
-    /** Refuses a plan that converts, where only turns on the host do. */
-    void refuseConversion() {
+    /** Refuses a plan that converts, where only turns do. */
+    private void refuseConversion() {
         if (options.type() != null) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, checkpoint.path(),
-                    "as(%s) is for tensors that come in turn into host memory".formatted(options.type()));
+                    "as(%s) is for tensors that come in turn".formatted(options.type()));
         }
     }
 

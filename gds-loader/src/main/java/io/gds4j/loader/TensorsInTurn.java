@@ -120,10 +120,10 @@ public final class TensorsInTurn implements Iterable<TensorInTurn>, AutoCloseabl
             throw CuFileException.invalid("LoadPlan", "tensors in turn have memory of the loader; %s is for load"
                     .formatted(target.into() != null ? "into" : "destinations"));
         }
-        if (target.kind().isCuda()) {
-            plan.refuseConversion();
-        }
         TurnPlan first = choice.within(budget, driver, plan);
+        if (target.kind().isCuda()) {
+            first.requireConversions(driver.allocator());
+        }
         TurnRing ring = new TurnRing(driver, target, first.options(), first.ringBytes(), patience);
         AtomicReference<@Nullable LoadReport> report = new AtomicReference<>();
         return new TensorsInTurn(ring, driver, new LoadRun<>(

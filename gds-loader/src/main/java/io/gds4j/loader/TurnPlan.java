@@ -5,10 +5,12 @@ import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.internal.load.Layout;
+import io.gds4j.loader.internal.load.Layout.Placed;
 import io.gds4j.loader.internal.load.LayoutPlanner;
 import io.gds4j.loader.internal.load.LoadOptions;
 import io.gds4j.loader.internal.load.LoadOptions.Io;
 import io.gds4j.loader.parallel.TensorSlice;
+import io.gds4j.memory.MemoryAllocator;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -94,6 +96,21 @@ record TurnPlan(Layout layout, LoadOptions options, long ringBytes) {
                 new Io(budget.staging(io), io.requestSize(), io.requestsInFlight(), io.direct()));
         Layout layout = LayoutPlanner.planTurns(files, turns(slices, within, small), targets, within, shared);
         return new TurnPlan(layout, within, budget.ring(io));
+    }
+
+    /** Refuses conversions that the GPU's memory has no kernel for. */
+    void requireConversions(MemoryAllocator allocator) {
+        for (Placed placed : layout.slices()) {
+            options.conversion(placed.slice().tensor().dtype()).ifPresent(conversion -> {
+                if (!allocator.converts(conversion.from().id(), conversion.type().id())) {
+                    throw CuFileException.invalid("LoadPlan",
+                            "as(%s): no kernel of this driver converts tensor %s, %s, in GPU memory"
+                                    .formatted(conversion.type(),
+                                            CheckpointException.quote(placed.slice().tensor().name()),
+                                            conversion.from()));
+                }
+            });
+        }
     }
 
     /** Divides slices into turns: neighbours of one file share a turn while they are small. */

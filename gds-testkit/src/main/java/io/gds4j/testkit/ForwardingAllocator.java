@@ -63,6 +63,16 @@ abstract sealed class ForwardingAllocator implements MemoryAllocator permits Lea
     }
 
     @Override
+    public boolean converts(String from, String to) {
+        return delegate.converts(from, to);
+    }
+
+    @Override
+    public void convert(MemoryRange from, String fromType, MemoryRange to, String toType) {
+        delegate.convert(from, fromType, to, toType);
+    }
+
+    @Override
     public void fill(MemoryRange range, byte value) {
         delegate.fill(range, value);
     }

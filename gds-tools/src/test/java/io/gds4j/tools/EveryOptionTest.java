@@ -37,6 +37,7 @@ class EveryOptionTest {
             "0 load OUT/demo/gds-demo -t host,host --parallel column --heads 8,2 --tensor self_attn --json",
             "0 load MODEL --list -q",
             "0 load MODEL -t host --budget 64M --digest -q",
+            "0 load MODEL -t host --budget 64M --as F16 -q",
             "4 load MODEL -t host --budget 1K -q",
             "0 explain MODEL -t host --backend compat --direct-storage off --follow-links --tensor w --json --no-progress",
             "0 explain OUT/demo/gds-demo -t host,host --parallel column --heads 8,2 --tensor self_attn -q",

@@ -122,6 +122,20 @@ class LoadCommandTest {
     }
 
     @Test
+    void tensorsInTurnAreConverted() throws IOException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        JsonNode json = gds("load", file.toString(), "-t", "host", "--budget", "4M", "--as", "bf16", "--json").json();
+
+        assertThat(json.get("tensorList")).allSatisfy(tensor -> assertThat(tensor.get("dtype").asText())
+                .isIn("BF16", "I8", "U8", "I16", "I32", "I64", "BOOL", "F64"));
+        assertThat(json.get("tensorList").findValuesAsText("dtype")).contains("BF16").doesNotContain("F32", "F16");
+        assertThat(gds("load", file.toString(), "-t", "host", "--as", "F32").err()).contains("it needs --budget");
+        assertThat(gds("load", file.toString(), "-t", "host", "--budget", "4M", "--as", "I8").err())
+                .contains("'I8' is no type to convert to: allowed are F32, F16 and BF16");
+    }
+
+    @Test
     void mapIsTimedWithoutADriver() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 

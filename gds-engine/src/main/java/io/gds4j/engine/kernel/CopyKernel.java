@@ -44,6 +44,6 @@ public final class CopyKernel {
      */
     public int launch(Cuda cuda, CopyCell cell, long largest, long stream) {
         long blocks = Math.clamp(largest / BYTES_PER_BLOCK, 1, TransferCosts.COPY_KERNEL_BLOCKS);
-        return cuda.launchKernel(function, (int) blocks, THREADS, cell.address(), 0, stream);
+        return cuda.launchKernel(function, (int) blocks, THREADS, cell.address(), 0, 0, stream);
     }
 }

@@ -53,6 +53,6 @@ public final class FragmentKernel {
      */
     public int launch(Cuda cuda, FragmentTable table, long stream) {
         long parts = Math.clamp(Math.ceilDiv(table.largest(), UNIT_BYTES), 1, MAX_PARTS);
-        return cuda.launchKernel(function, table.count() * (int) parts, THREADS, table.address(), parts, stream);
+        return cuda.launchKernel(function, table.count() * (int) parts, THREADS, table.address(), parts, 0, stream);
     }
 }

@@ -102,7 +102,7 @@ public final class GatherKernel {
 
     private int start(Cuda cuda, PieceBoard board, int request, int ahead, long most, long stream) {
         long shape = most * PieceBoard.UNITS << 16 | PieceBoard.tag(request);
-        return cuda.launchKernel(function, blocks(ahead), THREADS, board.address(), shape, stream);
+        return cuda.launchKernel(function, blocks(ahead), THREADS, board.address(), shape, 0, stream);
     }
 
     /** Returns whether {@link #launchBell} works. */

@@ -153,6 +153,21 @@ final class MemoryCopies {
         }
     }
 
+    void convert(MemoryRange from, MemoryRange to, ElementConversion conversion, long elements) {
+        CudaContexts known = contexts(to);
+        long context = contextOf(to);
+        if (contextOf(from) != context) {
+            throw CuFileException.invalid(ElementConversion.FUNCTION, "%s and %s are of two GPUs".formatted(from, to));
+        }
+        long function = ConvertKernel.in(known, context); // without elements, too: a program may want it loaded
+        if (elements > 0) {
+            // managed memory counts, whichever of the two it is
+            run(from.kind() == MemoryKind.CUDA_MANAGED ? from : to, ConvertKernel.LAUNCH,
+                    stream -> ConvertKernel.launch(known.cuda(), function, from.address(), to.address(),
+                            conversion.argument(elements), elements, stream));
+        }
+    }
+
     private void hostToDevice(long host, MemoryRange to, long size) {
         Cuda cuda = contexts(to).cuda();
         if (to.kind() == MemoryKind.CUDA_MANAGED) {

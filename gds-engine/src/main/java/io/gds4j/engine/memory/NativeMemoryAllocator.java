@@ -248,6 +248,33 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         }
     }
 
+    @Override
+    public boolean converts(String from, String to) {
+        return cuda.isPresent() && ElementConversion.of(from, to).isPresent();
+    }
+
+    @Override
+    public void convert(MemoryRange from, String fromType, MemoryRange to, String toType) {
+        ElementConversion conversion = ElementConversion.of(fromType, toType).orElse(null);
+        if (conversion == null || !from.kind().isCuda() || !to.kind().isCuda()) {
+            MemoryAllocator.super.convert(from, fromType, to, toType);
+            return;
+        }
+        checkWritable(to);
+        long elements = conversion.elements(from, to);
+        from.retain();
+        try {
+            to.retain();
+            try {
+                copies.convert(from, to, conversion, elements);
+            } finally {
+                to.release();
+            }
+        } finally {
+            from.release();
+        }
+    }
+
     private static void checkRows(MemoryRange range, long pitch, long width, long rows) {
         if (width < 1 || rows < 1 || rows > 1 && pitch < width) {
             throw CuFileException.invalid(

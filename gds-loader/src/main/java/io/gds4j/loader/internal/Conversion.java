@@ -1,6 +1,8 @@
 package io.gds4j.loader.internal;
 
 import io.gds4j.loader.format.DType;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -75,6 +77,15 @@ public record Conversion(DType from, DType type, FloatDecoder decoder) {
     /** Returns the size in bytes of what {@code bytes} bytes of a tensor become. */
     public long bytes(long bytes) {
         return elements(bytes) * type.blockBytes();
+    }
+
+    /** Converts all elements: those in GPU memory by the GPU that holds them. */
+    public void convert(MemoryRange source, MemoryRange to, MemoryAllocator allocator) {
+        if (source.kind().isCuda()) {
+            allocator.convert(source, from.id(), to, type.id());
+        } else {
+            convert(source.segment().orElseThrow(), to.segment().orElseThrow());
+        }
     }
 
     /** Converts all elements. */

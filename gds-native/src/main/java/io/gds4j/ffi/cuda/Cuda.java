@@ -242,8 +242,10 @@ public interface Cuda {
      *
      * @param first the kernel's first parameter, of 8 bytes
      * @param second the kernel's second parameter, of 8 bytes; not read if it has only one
+     * @param third the kernel's third parameter, of 8 bytes; not read if it has fewer
      */
-    int launchKernel(long function, int blocks, int threadsPerBlock, long first, long second, long stream);
+    int launchKernel(
+            long function, int blocks, int threadsPerBlock, long first, long second, long third, long stream);
 
     /**
      * {@code cuLaunchKernelEx} of one row of blocks that may begin early: if the work before them in the stream is a kernel, once each of

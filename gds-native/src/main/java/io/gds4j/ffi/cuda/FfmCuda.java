@@ -19,7 +19,7 @@ final class FfmCuda implements Cuda {
     private static final long TEXT_BYTES = 256;
     private static final long MAX_MESSAGE = 1024;
     private static final long SECOND = Long.BYTES;
-    private static final long PARAMETER_BYTES = 4 * SECOND;
+    private static final long PARAMETER_BYTES = 6 * SECOND;
     private static final int GRANULARITY_RECOMMENDED = 1;
     private static final int MAX_ATTRIBUTES = 16;
     private static final int RANGE_HANDLE_DMA_BUF = 1;
@@ -502,8 +502,8 @@ final class FfmCuda implements Cuda {
 
     @Override
     public int launchKernel(
-            long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
-        MemorySegment parameters = parameters(first, second);
+            long function, int blocks, int threadsPerBlock, long first, long second, long third, long stream) {
+        MemorySegment parameters = parameters(first, second, third);
         return calls.launch(CudaFunction.LAUNCH_KERNEL, function, blocks, threadsPerBlock, stream,
                 parameters.address());
     }
@@ -514,19 +514,21 @@ final class FfmCuda implements Cuda {
         if (!has(CudaFunction.LAUNCH_KERNEL_EX)) {
             return ERROR_NOT_FOUND;
         }
-        MemorySegment parameters = parameters(first, second);
+        MemorySegment parameters = parameters(first, second, 0);
         MemorySegment config = parameters.asSlice(PARAMETER_BYTES);
         LaunchConfig.writeEarly(config, blocks, threadsPerBlock, stream);
         return calls.call(CudaFunction.LAUNCH_KERNEL_EX, config.address(), function, parameters.address(), 0L);
     }
 
-    /** Returns a kernel's parameters: the addresses of two values, and behind them the values. */
-    private static MemorySegment parameters(long first, long second) {
+    /** Returns a kernel's parameters: the addresses of three values, and behind them the values. */
+    private static MemorySegment parameters(long first, long second, long third) {
         MemorySegment parameters = CallState.current().scratch();
-        parameters.set(JAVA_LONG, 0, parameters.address() + 2 * SECOND);
-        parameters.set(JAVA_LONG, SECOND, parameters.address() + 3 * SECOND);
-        parameters.set(JAVA_LONG, 2 * SECOND, first);
-        parameters.set(JAVA_LONG, 3 * SECOND, second);
+        parameters.set(JAVA_LONG, 0, parameters.address() + 3 * SECOND);
+        parameters.set(JAVA_LONG, SECOND, parameters.address() + 4 * SECOND);
+        parameters.set(JAVA_LONG, 2 * SECOND, parameters.address() + 5 * SECOND);
+        parameters.set(JAVA_LONG, 3 * SECOND, first);
+        parameters.set(JAVA_LONG, 4 * SECOND, second);
+        parameters.set(JAVA_LONG, 5 * SECOND, third);
         return parameters;
     }
 

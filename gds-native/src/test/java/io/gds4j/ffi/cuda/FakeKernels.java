@@ -5,11 +5,13 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The kernels that {@link FakeCuda} can run: the engine's. The argument of its copy kernel points to the address of the source, the
  * address of the target, and the number of bytes, 8 bytes each. Its gather kernel reads and writes a board of pieces. Its bell sets a word.
+ * Its kernel of conversions does what the {@link FakeConversion} of the module under test does.
  */
 abstract class FakeKernels extends FakeSharing {
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
@@ -18,6 +20,7 @@ abstract class FakeKernels extends FakeSharing {
     private static final String GATHER = "gds4j_gather";
     private static final String BELL = "gds4j_bell";
     private static final String FRAGMENTS = "gds4j_fragments";
+    private static final String CONVERT = "gds4j_convert";
 
     /** A table has a word that says that the kernel has begun, and from here on a line of three words for each copy. */
     private static final long FIRST_LINE = 64;
@@ -78,7 +81,8 @@ abstract class FakeKernels extends FakeSharing {
     public int moduleLoad(long[] module, String ptx) {
         return inContext(CudaFunction.MODULE_LOAD_DATA, context -> {
             Module loaded = new Module(context, ptx);
-            if (!loaded.has(COPY) && !loaded.has(GATHER) && !loaded.has(FRAGMENTS)) {
+            if (!loaded.has(COPY) && !loaded.has(GATHER) && !loaded.has(FRAGMENTS)
+                    && !loaded.has(CONVERT)) {
                 return ERROR_INVALID_VALUE;
             }
             module[0] = handle();
@@ -112,7 +116,7 @@ abstract class FakeKernels extends FakeSharing {
 
     @Override
     public int launchKernel(
-            long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
+            long function, int blocks, int threadsPerBlock, long first, long second, long third, long stream) {
         return onStream(CudaFunction.LAUNCH_KERNEL, stream, used -> {
             Function kernel = functions.get(function);
             if (kernel == null || kernel.context() != used.context || blocks < 1 || threadsPerBlock < 1) {
@@ -128,6 +132,10 @@ abstract class FakeKernels extends FakeSharing {
                 }
                 fragmentKernels.incrementAndGet();
                 used.enqueueKernel(() -> carryOut(() -> copyFragments(first, blocks / (int) second, used.context)));
+                return SUCCESS;
+            }
+            if (kernel.kernel().equals(CONVERT)) {
+                used.enqueueKernel(() -> carryOut(() -> convert(first, second, third, used.context)));
                 return SUCCESS;
             }
             gatherBlocks = blocks;
@@ -254,6 +262,20 @@ abstract class FakeKernels extends FakeSharing {
         MemorySegment cell = MemorySegment.ofAddress(argument).reinterpret(3 * Long.BYTES);
         long bytes = (long) COUNT.getAcquire(cell, 2L * Long.BYTES);
         move(cell.get(ValueLayout.JAVA_LONG, 0), cell.get(ValueLayout.JAVA_LONG, Long.BYTES), bytes, context);
+    }
+
+    private void convert(long from, long to, long what, FakeContext context) {
+        if (what == 0) {
+            return; // no elements, as of the first launch
+        }
+        FakeConversion conversion = ServiceLoader.load(FakeConversion.class).findFirst().orElseThrow();
+        long source = conversion.sourceBytes(what);
+        long target = conversion.targetBytes(what);
+        if (checkKernelMayTouch("source", from, source, context)
+                && checkKernelMayTouch("target", to, target, context)) {
+            conversion.convert(what, MemorySegment.ofAddress(from).reinterpret(source),
+                    MemorySegment.ofAddress(to).reinterpret(target));
+        }
     }
 
     /** Notes a kernel that touches memory of others; a GPU would end its context. */

@@ -344,7 +344,7 @@ class FfmCudaTest {
                 of(MODULE_GET_FUNCTION, List.of(writesLong(A), B, readsText()),
                         longOut((cuda, out) -> cuda.moduleGetFunction(out, B, "name")), A),
                 of(LAUNCH_KERNEL, List.of(A, 8, 1, 1, 512, 1, 1, 0, B, readsLongAtPlace(), 0L),
-                        plain(cuda -> cuda.launchKernel(A, 8, 512, D, 7, B))),
+                        plain(cuda -> cuda.launchKernel(A, 8, 512, D, 7, 9, B))),
                 of(LAUNCH_KERNEL_EX, List.of(readsLaunch(), A, readsLongAtPlace(), 0L),
                         plain(cuda -> cuda.launchKernelEarly(A, 8, 512, D, 7, B))),
                 of(MEM_ADDRESS_RESERVE, List.of(writesLong(A), D, 4096L, 0L, 0L),

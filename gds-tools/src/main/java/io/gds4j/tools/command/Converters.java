@@ -3,6 +3,7 @@ package io.gds4j.tools.command;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.dataset.Remainder;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.tools.io.IoJob.Sizes;
 import io.gds4j.tools.load.LoadArguments.ParallelMode;
@@ -14,6 +15,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -66,11 +68,18 @@ public final class Converters {
                 .registerConverter(ParallelMode.class, checked(ParallelMode::parse))
                 .registerConverter(Sizes.class, checked(Sizes::parse))
                 .registerConverter(AttentionHeads.class, Converters::heads)
+                .registerConverter(DType.class, checked(Converters::floats))
                 .registerConverter(Remainder.class,
                         value -> constant(Remainder.class, value, "is not one of keep, drop and pad"))
                 .registerConverter(DirectStorage.class,
                         value -> constant(DirectStorage.class, value,
                                 "is not allowed: allowed are auto, require, off"));
+    }
+
+    private static DType floats(String value) {
+        return DType.of(value.toUpperCase(Locale.ROOT)).filter(Set.of(DType.F32, DType.F16, DType.BF16)::contains)
+                .orElseThrow(() -> new IllegalArgumentException(
+                        "'" + value + "' is no type to convert to: allowed are F32, F16 and BF16"));
     }
 
     /** Returns a converter whose parser refuses text by an IllegalArgumentException. */

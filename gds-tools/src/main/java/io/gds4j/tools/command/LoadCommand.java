@@ -1,5 +1,6 @@
 package io.gds4j.tools.command;
 
+import io.gds4j.loader.format.DType;
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadArguments.Action;
 import io.gds4j.tools.load.LoadRun;
@@ -69,6 +70,10 @@ final class LoadCommand implements Callable<Integer> {
                     + " staging and bounce buffers. Default: all tensors at once.")
     private @Nullable Long budget;
 
+    @Option(names = "--as", paramLabel = "TYPE",
+            description = "With --budget: make F32, F16 or BF16 of floats and of blocks of GGUF; a GPU converts in its memory.")
+    private @Nullable DType as;
+
     LoadCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -79,7 +84,7 @@ final class LoadCommand implements Callable<Integer> {
         CommandFailure.usageIf(budget != null && (map || list || verify),
                 "--budget keeps no tensor: it is not allowed with --map, --list or --verify");
         Action action = map ? Action.MAP : list ? Action.LIST : Action.LOAD;
-        LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, action).within(budget);
+        LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, action).within(budget, as);
         Output to = output.of(terminal, "load");
         CommandFailure.usageIf(action != Action.LOAD && report.isGiven(),
                 "--report is about a load: it is not allowed with --list or --map");

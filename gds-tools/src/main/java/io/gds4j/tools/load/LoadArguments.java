@@ -2,6 +2,8 @@ package io.gds4j.tools.load;
 
 import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.Budget;
+import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -24,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param tensor pattern to find in the names of tensors to load; null for all tensors
  * @param verify whether to compare the tensors with a second read
  * @param digest whether to compute the SHA-256 of each loaded tensor
- * @param budget memory in which tensors take turns; empty to keep all of them
+ * @param turns how tensors take turns; empty to keep all of them
  * @param action what to do with the chosen tensors
  */
 public record LoadArguments(
@@ -38,8 +40,21 @@ public record LoadArguments(
         @Nullable Pattern tensor,
         boolean verify,
         boolean digest,
-        Optional<Budget> budget,
+        Optional<Turns> turns,
         Action action) {
+    /**
+     * Tensors that take turns.
+     *
+     * @param budget their memory
+     * @param type what floats and blocks become; null to leave them as they are
+     */
+    public record Turns(Budget budget, @Nullable DType type) {
+        /** Returns a plan that converts as asked. */
+        LoadPlan of(LoadPlan plan) {
+            return type == null ? plan : plan.as(type);
+        }
+    }
+
     /** What {@code gds load} does with the chosen tensors. */
     public enum Action {
         /** Brings them to their targets. */
@@ -58,12 +73,14 @@ public record LoadArguments(
      * Returns these arguments for tensors that take turns.
      *
      * @param bytes memory of the turns; null to keep all tensors
+     * @param type what floats become; null to leave them as they are
      */
-    public LoadArguments within(@Nullable Long bytes) {
+    public LoadArguments within(@Nullable Long bytes, @Nullable DType type) {
         CommandFailure.usageIf(bytes != null && (bytes < 1 || isParallel()),
                 "--budget is 1 byte or more, for one target and without --parallel");
+        CommandFailure.usageIf(type != null && bytes == null, "--as is for tensors in turn: it needs --budget");
         return new LoadArguments(path, opening, targets, parallel, heads, backend, directStorage, tensor, verify,
-                digest, Optional.ofNullable(bytes).map(Budget::bytes), action);
+                digest, Optional.ofNullable(bytes).map(given -> new Turns(Budget.bytes(given), type)), action);
     }
 
     /** Returns whether targets share the tensors. */

@@ -3,7 +3,6 @@ package io.gds4j.tools.load;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.internal.http.HttpClients;
-import io.gds4j.loader.Budget;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
@@ -70,7 +69,7 @@ public final class LoadRun {
             case LIST -> run.list();
             case MAP -> run.map();
             case LOAD -> arguments.isParallel() ? run.loadParallel()
-                    : arguments.budget().isPresent() ? run.loadInTurn(arguments.budget().get()) : run.load();
+                    : arguments.turns().isPresent() ? run.loadInTurn(arguments.turns().get()) : run.load();
         };
     }
 
@@ -89,16 +88,17 @@ public final class LoadRun {
         }
     }
 
-    private ExitStatus loadInTurn(Budget budget) throws IOException {
+    private ExitStatus loadInTurn(LoadArguments.Turns turns) throws IOException {
         Targets target = targets(arguments).getFirst();
         try (OpenedDriver opened = open(List.of(target))) {
             LoadPlan plan = plan().to(target.target().kind(), target.device());
-            target.checkRoom(opened.driver().allocator(), Math.min(budget.bytes(), plan.destinationBytes()));
+            target.checkRoom(opened.driver().allocator(), Math.min(turns.budget().bytes(), plan.destinationBytes()));
             List<TensorInfo> loaded = new ArrayList<>();
             Map<String, String> digests = new LinkedHashMap<>();
             LoadReport report = withProgress(plan, output, listener -> {
-                try (TensorsInTurn tensors = plan.inTurn(
-                        opened.driver(), budget, plan.tensors().stream().map(TensorInfo::name).toList(), listener)) {
+                try (TensorsInTurn tensors = turns.of(plan).inTurn(
+                        opened.driver(), turns.budget(), plan.tensors().stream().map(TensorInfo::name).toList(),
+                        listener)) {
                     for (TensorInTurn turn : tensors) {
                         loaded.add(turn.tensor().info());
                         if (arguments.digest()) {
@@ -256,8 +256,8 @@ public final class LoadRun {
             return OpenedDriver
                     .open(arguments.backend(), output, settings -> {
                         arguments.directStorage().ifPresent(settings::directStorage);
-                        arguments.budget().ifPresent(budget -> OpenedDriver.limitBounceBuffers(
-                                settings, budget.bytes() / BOUNCE_DIVISOR));
+                        arguments.turns().ifPresent(turns -> OpenedDriver.limitBounceBuffers(
+                                settings, turns.budget().bytes() / BOUNCE_DIVISOR));
                     })
                     .preparedFor(targets);
         } catch (RuntimeException e) {

@@ -175,6 +175,10 @@ public final class TurnRing {
             throw new AssertionError("a turn needs more than the " + size + " bytes of the ring");
         }
         MemoryAllocation allocated = allocator.allocate(target.kind(), size, target.device());
+        MemoryRange none = allocated.range().slice(0, 0);
+        // loads the kernel before any tensor is out: later, its loading might wait for the stream of one
+        all.stream().flatMap(room -> room.converted.values().stream()).findFirst()
+                .ifPresent(first -> first.conversion.convert(none, none, allocator));
         synchronized (this) {
             memory = allocated;
             layout = planned;
@@ -266,7 +270,7 @@ public final class TurnRing {
 
     private void convert(Room room, Placed placed, Converted to) {
         MemoryRange from = Objects.requireNonNull(room.block).range(placed.offset(), placed.slice().bytes());
-        to.conversion.convert(from.segment().orElseThrow(), result(room, to).segment().orElseThrow());
+        to.conversion.convert(from, result(room, to), allocator);
     }
 
     private MemoryRange result(Room room, Converted to) {

@@ -1,0 +1,93 @@
+package io.gds4j.engine.memory;
+
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.Objects;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/**
+ * The kernel that converts elements in GPU memory, for each context of a driver: {@code convert.ptx}, compiled from {@code convert.cu} by
+ * {@code dev/kernels.py}. Thread-safe.
+ */
+final class ConvertKernel {
+    static final String LAUNCH = "cuLaunchKernel";
+    private static final String FILE = "convert.ptx";
+    private static final String NAME = "gds4j_convert";
+    private static final int THREADS = 256;
+    /** More blocks than run at a time on any GPU; each thread converts every so many elements. */
+    private static final long MAX_BLOCKS = 1 << 14;
+
+    /** Keys are weak. No value may refer to its key, directly or by way of the driver. */
+    private static final Map<CudaContexts, ConvertKernel> BY_DRIVER = new WeakHashMap<>();
+
+    private final ConcurrentMap<Long, Long> functions = new ConcurrentHashMap<>();
+
+    private ConvertKernel() {
+    }
+
+    /**
+     * Returns the kernel's function in a context. The first call for a context loads it and launches it once, at a time when no stream
+     * waits: both may wait for all streams.
+     *
+     * @throws io.gds4j.error.CuFileException if the driver refuses
+     */
+    static long in(CudaContexts contexts, long context) {
+        ConvertKernel kernel;
+        synchronized (BY_DRIVER) {
+            kernel = BY_DRIVER.computeIfAbsent(contexts, missing -> new ConvertKernel());
+        }
+        long id = contexts.idOf(context);
+        if (!kernel.functions.containsKey(id)) {
+            StreamWaits.of(contexts).whileNone(
+                    () -> kernel.functions.computeIfAbsent(id, missing -> load(contexts, context)));
+        }
+        return Objects.requireNonNull(kernel.functions.get(id));
+    }
+
+    /**
+     * Puts it into a stream of the current context.
+     *
+     * @param what {@link ElementConversion#argument}
+     * @return a {@code CUresult}
+     */
+    static int launch(Cuda cuda, long function, long from, long to, long what, long elements, long stream) {
+        int blocks = (int) Math.clamp(Math.ceilDiv(elements, THREADS), 1, MAX_BLOCKS);
+        return cuda.launchKernel(function, blocks, THREADS, from, to, what, stream);
+    }
+
+    private static long load(CudaContexts contexts, long context) {
+        Cuda cuda = contexts.cuda();
+        long[] out = new long[1];
+        CudaErrors.check(cuda, "cuModuleLoadData", contexts.in(context, () -> cuda.moduleLoad(out, text())));
+        long module = out[0];
+        CudaErrors.check(cuda, "cuModuleGetFunction",
+                contexts.in(context, () -> cuda.moduleGetFunction(out, module, NAME)));
+        long function = out[0];
+        CudaErrors.check(cuda, "cuStreamCreate",
+                contexts.in(context, () -> cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING)));
+        long stream = out[0];
+        try {
+            CudaErrors.check(cuda, LAUNCH, contexts.in(context, () -> launch(cuda, function, 0, 0, 0, 0, stream)));
+            CudaErrors.check(cuda, "cuStreamSynchronize", contexts.in(context, () -> cuda.streamSynchronize(stream)));
+        } finally {
+            contexts.in(context, () -> cuda.streamDestroy(stream));
+        }
+        return function;
+    }
+
+    private static String text() {
+        try (InputStream file = Objects.requireNonNull(ConvertKernel.class.getResourceAsStream(FILE), FILE)) {
+            return new String(file.readAllBytes(), StandardCharsets.US_ASCII);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
