@@ -13,11 +13,11 @@ record ElementConversion(Source source, Target target) {
 
     /** A type that it decodes: the elements and bytes of a block. The order is that of convert.cu. */
     enum Source {
-        F32(1, 4), F16(1, 2), BF16(1, 2), F8_E5M2(1, 1), F8_E4M3(1, 1), F8_E8M0(1, 1), F8_E4M3FNUZ(1, 1), F8_E5M2FNUZ(1,
-                1),
-        Q4_0(32, 18), Q4_1(32, 20), Q5_0(32, 22), Q5_1(32, 24), Q8_0(32, 34), Q2_K(256, 84), Q3_K(256,
-                110),
-        Q4_K(256, 144), Q5_K(256, 176), Q6_K(256, 210), IQ4_NL(32, 18), MXFP4(32, 17);
+        F32(1, 4), F16(1, 2), BF16(1, 2), // floats
+        F8_E5M2(1, 1), F8_E4M3(1, 1), F8_E8M0(1, 1), F8_E4M3FNUZ(1, 1), F8_E5M2FNUZ(1, 1), // of a byte
+        Q4_0(32, 18), Q4_1(32, 20), Q5_0(32, 22), Q5_1(32, 24), Q8_0(32, 34), // blocks of ggml
+        Q2_K(256, 84), Q3_K(256, 110), Q4_K(256, 144), Q5_K(256, 176), Q6_K(256, 210), // its larger ones
+        IQ4_NL(32, 18), MXFP4(32, 17); // blocks of values from a table
 
         private final int elements;
         private final int bytes;
