@@ -117,6 +117,7 @@ public interface MemoryAllocator {
      *
      * @param from type of the elements, as checkpoints call it: F32, BF16, F8_E4M3, Q4_K and so on
      * @param to F32, F16 or BF16
+     * @return false where no GPU has a program for it
      */
     default boolean converts(String from, String to) {
         return false;
