@@ -65,7 +65,7 @@ __device__ float decode(int type, const u8 *from, u64 n) {
             return half_at(p) * (float) nibble(p + 4, i) + half_at(p + 2);
         case 10: // Q5_0
             p = from + (n >> 5) * 22;
-            return half_at(p) * (float) ((nibble(p + 6, i) | (word(p + 2) >> i & 1) << 4) - 16) + -0.f;
+            return half_at(p) * (float) ((nibble(p + 6, i) | (int) (word(p + 2) >> i & 1) << 4) - 16) + -0.f;
         case 11: // Q5_1
             p = from + (n >> 5) * 24;
             return half_at(p) * (float) (nibble(p + 8, i) | (word(p + 4) >> i & 1) << 4) + half_at(p + 2);
