@@ -125,7 +125,9 @@ class LoadCommandTest {
     void tensorsInTurnAreConverted() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
-        JsonNode json = gds("load", file.toString(), "-t", "host", "--budget", "4M", "--as", "bf16", "--json").json();
+        JsonNode json =
+                gds("load", file.toString(), "-t", "host", "--budget", "4M", "--as", "bf16", "--digest", "--json")
+                        .json();
 
         assertThat(json.get("tensorList")).allSatisfy(tensor -> assertThat(tensor.get("dtype").asText())
                 .isIn("BF16", "I8", "U8", "I16", "I32", "I64", "BOOL", "F64"));
