@@ -14,7 +14,7 @@ INDENTED = re.compile(r"^    [^\n]*$|```.*?```", re.M | re.S)
 NAVIGATION = re.compile(r'<ul id="navbar-top-firstrow"[^>]*>')
 CHART = re.compile(r"(!\[First load.*?\n\n<sub>.*?</sub>)\n\n(```java\n.*?```)\n", re.S)
 DEPENDENCY = re.compile(r"Maven:\n\n(```xml\n.*?```)\n\nGradle:\n\n(```kotlin\n.*?```)\n", re.S)
-JBANG = """Above the program, once a version is on Maven Central or in your local repository; no test of the project runs jbang.
+JBANG = """Above the program, once a version is on Maven Central or in your local repository; tried with jbang 0.132.1 on 2026-11-30.
 
 ```java
 //JAVA 25+

@@ -3,27 +3,22 @@ package io.gds4j.samples;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.memory.MemoryAllocation;
-import io.gds4j.memory.MemoryAllocator;
-import io.gds4j.memory.MemoryKind;
 import java.nio.file.Path;
 
-/** The first program of docs/try.md: reads a file into GPU memory, or into host memory without a GPU. */
+/** Reads a file into GPU memory, or into host memory. */
 final class ReadIntoGpu {
     private ReadIntoGpu() {
     }
 
-    /** Reads the file named by the first argument. */
+    /** Reads the file that the first argument names. */
     public static void main(String[] args) {
         try (CuFileDriver driver = CuFileDriver.open();
-                CuFileHandle file = driver.openFile(Path.of(args[0]))) {
-            MemoryAllocator allocator = driver.allocator();
-            MemoryKind kind = allocator.best();
-            try (MemoryAllocation memory = allocator.allocate(kind, file.size())) {
-                long start = System.nanoTime();
-                long bytes = file.read(memory, 0);
-                double seconds = (System.nanoTime() - start) / 1e9;
-                System.out.printf("%d bytes into %s, %.1f GB/s%n", bytes, kind, bytes / seconds / 1e9);
-            }
+                CuFileHandle file = driver.openFile(Path.of(args[0]));
+                MemoryAllocation memory = driver.allocate(file.size())) {
+            long start = System.nanoTime();
+            long bytes = file.read(memory, 0);
+            double seconds = (System.nanoTime() - start) / 1e9;
+            System.out.printf("%d bytes into %s, %.1f GB/s%n", bytes, memory.kind(), bytes / seconds / 1e9);
             System.out.println(file.ioPath() + " " + driver.bytesByPath());
         }
     }
