@@ -175,10 +175,6 @@ public final class TurnRing {
             throw new AssertionError("a turn needs more than the " + size + " bytes of the ring");
         }
         MemoryAllocation allocated = allocator.allocate(target.kind(), size, target.device());
-        MemoryRange none = allocated.range().slice(0, 0);
-        // loads the kernel before any tensor is out: later, its loading might wait for the stream of one
-        all.stream().flatMap(room -> room.converted.values().stream()).findFirst()
-                .ifPresent(first -> first.conversion.convert(none, none, allocator));
         synchronized (this) {
             memory = allocated;
             layout = planned;
@@ -187,6 +183,10 @@ public final class TurnRing {
             skipEmpty();
             notifyAll();
         }
+        MemoryRange none = allocated.range().slice(0, 0);
+        // loads the kernel before any tensor is out: later, its loading might wait for the stream of one
+        all.stream().flatMap(room -> room.converted.values().stream()).findFirst()
+                .ifPresent(any -> any.conversion.convert(none, none, allocator));
     }
 
     /** Goes to the next block that has bytes. */
