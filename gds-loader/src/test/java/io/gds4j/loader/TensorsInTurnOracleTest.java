@@ -165,7 +165,7 @@ class TensorsInTurnOracleTest {
             }
         } else {
             DType type = random.nextBoolean() ? null : TYPES.get(2 + random.nextInt(3));
-            LoadPlan converting = type == null ? chosen : chosen.to(MemoryKind.HOST).as(type);
+            LoadPlan converting = type == null ? chosen : chosen.as(type);
             try (LoadedTensors tensors = chosen.load(driver)) {
                 order = copies(tensors, expected, type);
             }

@@ -582,9 +582,7 @@ class TensorsInTurnTest {
                 .contains("tensors become F32, F16 or BF16, not I32");
         LoadPlan converting = floats.as(DType.F32);
         for (ThrowingCallable call : List.<ThrowingCallable>of(() -> converting.load(driver), converting::map,
-                () -> converting.loadAsync(driver),
-                () -> converting.across(List.of(LoadDestination.gpu(0)), ParallelPlan.replicate())
-                        .inTurn(driver, TWO, LoadListener.NONE))) {
+                () -> converting.loadAsync(driver))) {
             assertThat(refused(CuFileError.INVALID_VALUE, call).getMessage()).contains("as(F32)");
         }
     }

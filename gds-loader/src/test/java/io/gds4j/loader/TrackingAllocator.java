@@ -2,12 +2,15 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.internal.Conversion;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntConsumer;
@@ -96,6 +99,20 @@ final class TrackingAllocator implements MemoryAllocator {
     /** Returns the bytes of a range of any kind. */
     static MemorySegment raw(MemoryRange range) {
         return MemorySegment.ofAddress(range.address()).reinterpret(range.length());
+    }
+
+    private static Optional<Conversion> conversion(String from, String to) {
+        return DType.of(from).flatMap(type -> Conversion.of(type, DType.of(to).orElseThrow()));
+    }
+
+    @Override
+    public boolean converts(String from, String to) {
+        return conversion(from, to).isPresent();
+    }
+
+    @Override
+    public void convert(MemoryRange from, String fromType, MemoryRange to, String toType) {
+        conversion(fromType, toType).orElseThrow().convert(raw(from), raw(to));
     }
 
     @Override
