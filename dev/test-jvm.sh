@@ -17,7 +17,8 @@ class_path_of() {
     if [ -z "${TESTS:-}" ]; then
         printf '%s:' "$root"/gds-{api,native,engine,libcufile,compat,jcuda,loader,dataset,interop,rdma,remote,aws,gcs,azure,testkit,testkit-contract,tools}/target/classes "$root/samples/target/classes"
         ls "$root"/gds-tools/target/lib/*.jar ~/.m2/repository/org/junit/platform/junit-platform-console-standalone/*/*.jar \
-            ~/.m2/repository/{org/assertj/assertj-core,net/bytebuddy/byte-buddy,org/jcuda/jcuda*}/*/*.jar \
+            ~/.m2/repository/{net/bytebuddy/byte-buddy,org/jcuda/jcuda*}/*/*.jar \
+            ~/.m2/repository/org/assertj/assertj-core/"$(sed -n 's/.*<assertj.version>\(.*\)<.*/\1/p' "$root/pom.xml")"/*.jar \
             ~/.m2/repository/com/networknt/json-schema-validator/"$(sed -n 's/.*<jsonschema.version>\(.*\)<.*/\1/p' "$root/pom.xml")"/*.jar \
             ~/.m2/repository/com/ethlo/time/itu/*/*.jar \
             ~/.m2/repository/org/slf4j/slf4j-{api,nop}/"$(sed -n 's/.*<slf4j.version>\(.*\)<.*/\1/p' "$root/pom.xml")"/*.jar 2>/dev/null | paste -sd: | tr '\n' :
