@@ -27,7 +27,7 @@ class ExamplesTest {
             Files.createDirectories(folder.resolve(name).getParent());
             Files.copy(ROOT.resolve(name), folder.resolve(name));
         }
-        for (String example : new String[]{"maven", "kotlin", "scala", "spring-boot", "s3", "cudf", "parquet",
+        for (String example : new String[]{"maven", "kotlin", "scala", "spring-boot", "s3", "cudf", "parquet", "jlama",
                 "gradle"}) {
             Files.createDirectories(folder.resolve("examples").resolve(example));
         }
