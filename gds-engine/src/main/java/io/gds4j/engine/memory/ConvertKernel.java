@@ -7,11 +7,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.util.Map;
 import java.util.Objects;
-import java.util.WeakHashMap;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 
 /**
  * The kernel that converts elements in GPU memory, for each context of a driver: {@code convert.ptx}, compiled from {@code convert.cu} by
@@ -25,10 +21,7 @@ final class ConvertKernel {
     /** More blocks than run at a time on any GPU; each thread converts every so many elements. */
     private static final long MAX_BLOCKS = 1 << 14;
 
-    /** Keys are weak. No value may refer to its key, directly or by way of the driver. */
-    private static final Map<CudaContexts, ConvertKernel> BY_DRIVER = new WeakHashMap<>();
-
-    private final ConcurrentMap<Long, Long> functions = new ConcurrentHashMap<>();
+    private static final PerContext<Long> FUNCTIONS = new PerContext<>(ConvertKernel::load);
 
     private ConvertKernel() {
     }
@@ -40,16 +33,7 @@ final class ConvertKernel {
      * @throws io.gds4j.error.CuFileException if the driver refuses
      */
     static long in(CudaContexts contexts, long context) {
-        ConvertKernel kernel;
-        synchronized (BY_DRIVER) {
-            kernel = BY_DRIVER.computeIfAbsent(contexts, missing -> new ConvertKernel());
-        }
-        long id = contexts.idOf(context);
-        if (!kernel.functions.containsKey(id)) {
-            StreamWaits.of(contexts).whileNone(
-                    () -> kernel.functions.computeIfAbsent(id, missing -> load(contexts, context)));
-        }
-        return Objects.requireNonNull(kernel.functions.get(id));
+        return FUNCTIONS.of(contexts, context);
     }
 
     /**
