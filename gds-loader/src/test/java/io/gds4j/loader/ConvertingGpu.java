@@ -68,7 +68,8 @@ abstract class ConvertingGpu {
                 from.set(SHORT, 2L * i, (short) i);
             }
         } else if (type.equals(DType.F32)) {
-            for (int i = 0; i < blocks; i++) { // half of them near those that a smaller type has, or between two of them
+            // half of the values lie close to those of a smaller type, where rounding decides
+            for (int i = 0; i < blocks; i++) {
                 from.set(INT, 4L * i, random.nextBoolean() ? random.nextInt()
                         : (random.nextInt() & 0xfffff000) + (random.nextInt(3) - 1) * (1 + random.nextInt(2)));
             }

@@ -18,7 +18,7 @@ final class ConvertKernel {
     private static final String FILE = "convert.ptx";
     private static final String NAME = "gds4j_convert";
     private static final int THREADS = 256;
-    /** More blocks than run at a time on any GPU; each thread converts every so many elements. */
+    /** No GPU runs as many blocks at a time. A thread goes on to further elements until none is left. */
     private static final long MAX_BLOCKS = 1 << 14;
 
     private static final PerContext<Long> FUNCTIONS = new PerContext<>(ConvertKernel::load);

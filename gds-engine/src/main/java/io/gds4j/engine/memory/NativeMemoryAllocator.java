@@ -217,17 +217,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     public void copy(MemoryRange from, MemoryRange to) {
         checkFits(to, from.length());
         checkWritable(to);
-        from.retain();
-        try {
-            to.retain();
-            try {
-                copies.between(from, to);
-            } finally {
-                to.release();
-            }
-        } finally {
-            from.release();
-        }
+        whileHeld(from, to, () -> copies.between(from, to));
     }
 
     @Override
@@ -235,17 +225,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         checkWritable(to);
         checkRows(from, fromPitch, width, rows);
         checkRows(to, toPitch, width, rows);
-        from.retain();
-        try {
-            to.retain();
-            try {
-                copies.rows(from, fromPitch, to, toPitch, width, rows);
-            } finally {
-                to.release();
-            }
-        } finally {
-            from.release();
-        }
+        whileHeld(from, to, () -> copies.rows(from, fromPitch, to, toPitch, width, rows));
     }
 
     @Override
@@ -262,11 +242,16 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         }
         checkWritable(to);
         long elements = conversion.elements(from, to);
+        whileHeld(from, to, () -> copies.convert(from, to, conversion, elements));
+    }
+
+    /** Does work with two ranges that nobody frees meanwhile. */
+    private static void whileHeld(MemoryRange from, MemoryRange to, Runnable work) {
         from.retain();
         try {
             to.retain();
             try {
-                copies.convert(from, to, conversion, elements);
+                work.run();
             } finally {
                 to.release();
             }

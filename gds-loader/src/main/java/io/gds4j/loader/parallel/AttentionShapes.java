@@ -229,19 +229,14 @@ final class AttentionShapes {
         return SEPARATE.stream().filter(names -> names.has(layer)).findFirst().orElse(NONE);
     }
 
-    /**
-     * Returns the heads with those of keys and values that the shapes of a module decide; as they are if they do not. A told
-     * number gives way only if all shapes and the told size agree on another one: MiMo-V2-Flash has more of them in the layers
-     * with a window.
-     */
+    /** Returns the heads with those of keys and values that the shapes of a module decide; as they are if they do not. */
     private AttentionHeads decided(AttentionHeads known, String module, String name, String fused) {
+        if (known.keyValueHeads() > 0) {
+            return fused.isEmpty() ? agreed(known, sizes(module, names(name))) : known;
+        }
         long heads = known.heads();
-        boolean keysTold = known.keyValueHeads() > 0;
         long found;
         if (!fused.isEmpty()) {
-            if (keysTold) {
-                return known;
-            }
             // keys and values of different sizes cannot be told from more of them, so the size must be told
             long size = known.headSize();
             long others = size(module + fused, true) - heads * size;
@@ -249,20 +244,24 @@ final class AttentionShapes {
             found = equal ? quotient(others, 2 * size) : 0;
         } else {
             Sizes sizes = sizes(module, names(name));
-            if (keysTold) {
-                found = quotient(sizes.keys, known.headSize());
-                boolean agree = quotient(sizes.queries, heads) == known.headSize()
-                        && sizes.tellValues() && found > 0 && heads % found == 0
-                        && sizes.ofValues() * heads == found * sizes.outputs;
-                return agree
-                        ? new AttentionHeads(heads, found, known.headSize())
-                        : known;
-            }
             boolean plain = sizes.queries == sizes.keys || sizes.queries == heads * known.headSize();
             found = sizes.tellValues() ? quotient(sizes.ofValues() * heads, sizes.outputs)
                     : plain ? quotient(sizes.keys * heads, sizes.queries) : 0;
         }
         return found > 0 && heads % found == 0 ? new AttentionHeads(heads, found, known.headSize()) : known;
+    }
+
+    /**
+     * Returns the heads with another number of those of keys if all shapes and the told size agree on it: MiMo-V2-Flash has more of them
+     * in the layers with a window.
+     */
+    private static AttentionHeads agreed(AttentionHeads known, Sizes sizes) {
+        long heads = known.heads();
+        long found = quotient(sizes.keys, known.headSize());
+        boolean agree = quotient(sizes.queries, heads) == known.headSize()
+                && sizes.tellValues() && found > 0 && heads % found == 0
+                && sizes.ofValues() * heads == found * sizes.outputs;
+        return agree ? new AttentionHeads(heads, found, known.headSize()) : known;
     }
 
     private void checkFused(String layer, Split split, @Nullable AttentionHeads heads, long outputs) throws Uneven {
