@@ -206,7 +206,14 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
         return open(uri).load();
     }
 
-    private LoadedTensors load() {
+    /**
+     * Loads all tensors with a driver of their own, as {@link #load(Path)} does.
+     *
+     * @return the tensors, which the caller closes
+     * @throws CheckpointException as {@link LoadPlan#load(CuFileDriver)}
+     * @throws CuFileException as {@link LoadPlan#load(CuFileDriver)} and {@link CuFileDriver#open()}
+     */
+    public LoadedTensors load() {
         CuFileDriver driver = CuFileDriver.open();
         return Undo.ifFails(driver::close, () -> load(driver).keeping(driver));
     }
@@ -335,7 +342,7 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
 
     /**
      * Saves arrays as F32 tensors of one dimension, without a driver and without native access. Copies the arrays into native memory
-     * first. {@link #save(CuFileDriver, Path, Consumer)} saves other types and shapes.
+     * first. {@link #save(Path, Consumer)} saves other types and shapes.
      *
      * @param path a name that ends with {@code .safetensors} in a folder that exists, or a folder, which the save creates if necessary
      * @param tensors the tensors by name
@@ -343,8 +350,24 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
      */
     public static void save(Path path, Map<String, float[]> tensors) {
         // sorted, so that maps without an order give equal files
-        plan(path, plan -> new TreeMap<>(tensors).forEach((name, values) -> plan.tensor(name, values, values.length)))
-                .save();
+        save(path, plan -> new TreeMap<>(tensors).forEach((name, values) -> plan.tensor(name, values, values.length)));
+    }
+
+    /**
+     * Saves tensors of any type and shape, without a driver and without native access: arrays, loaded or mapped tensors in host memory,
+     * and those of other checkpoints. {@link #save(CuFileDriver, Path, Consumer)} also saves memory of GPUs.
+     *
+     * <pre>{@code
+     * Checkpoint.save(path, plan -> plan.tensor("weight", values, 2, 3).metadata("step", "1000"));
+     * }</pre>
+     *
+     * @param path as of {@link #save(Path, Map)}
+     * @param tensors adds the tensors, metadata and options
+     * @return what was written
+     * @throws CuFileException as {@link SavePlan#save()} and the methods of {@link SavePlan.Builder}
+     */
+    public static SaveReport save(Path path, Consumer<SavePlan.Builder> tensors) {
+        return plan(path, tensors).save();
     }
 
     /**

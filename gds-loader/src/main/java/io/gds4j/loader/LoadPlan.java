@@ -5,6 +5,7 @@ import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
@@ -379,6 +380,19 @@ public final class LoadPlan {
         int tensors = plan.tensors().size();
         return new AlignmentReportParts(
                 options.alignment(), tensors, (int) aligned, tensors - gathered, gathered, gatheredBytes);
+    }
+
+    /**
+     * Loads with a driver of its own, into host memory unless the plan says otherwise. The tensors, and memory that was taken from them,
+     * keep the driver open until they are closed.
+     *
+     * @return the tensors, which the caller closes
+     * @throws CheckpointException as {@link #load(CuFileDriver, LoadListener)}
+     * @throws CuFileException as {@link #load(CuFileDriver, LoadListener)} and {@link CuFileDriver#open()}
+     */
+    public LoadedTensors load() {
+        CuFileDriver driver = CuFileDriver.open();
+        return Undo.ifFails(driver::close, () -> load(driver).keeping(driver));
     }
 
     /** Loads without a listener; see {@link #load(CuFileDriver, LoadListener)}. */

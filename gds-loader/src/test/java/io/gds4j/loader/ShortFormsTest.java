@@ -16,6 +16,7 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.save.SavePlan;
+import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -271,6 +272,22 @@ class ShortFormsTest {
                 assertThat(tensors.get("x").shape()).containsExactly(3L);
                 assertThat(tensors.get("empty").toFloatArray()).isEmpty();
             }
+        }
+    }
+
+    @Test
+    void tensorsOfAnyShapeAreSavedWithoutADriver() {
+        Path saved = folder.resolve("matrix.safetensors");
+        SaveReport report = Checkpoint.save(saved, plan -> plan.tensor("matrix", new float[]{1, 2, 3, 4}, 2, 2));
+        assertThat(report.bytes()).isEqualTo(16);
+        try (LoadedTensors tensors = Checkpoint.map(saved)) {
+            assertThat(tensors.get("matrix").shape()).containsExactly(2L, 2L);
+            assertThat(tensors.get("matrix").toFloatArray()).containsExactly(1, 2, 3, 4);
+        }
+        try (LoadedTensors tensors = Checkpoint.load(saved, gds.driver())) {
+            assertThat(catchThrowableOfType(
+                    CuFileException.class, () -> Checkpoint.save(saved, plan -> plan.tensors(tensors))).error())
+                    .as("memory of a GPU").isEqualTo(CuFileError.CUDA_POINTER_INVALID);
         }
     }
 

@@ -3,6 +3,7 @@ package io.gds4j.samples;
 import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBuffer;
@@ -26,6 +27,7 @@ import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.FakeGpu;
 import io.gds4j.testkit.FakeGpus;
@@ -115,6 +117,20 @@ class FirstGuessesTest {
     }
 
     @Test
+    void planAndOpenCheckpointLoadWithoutADriver() {
+        Checkpoint checkpoint = Checkpoint.open(model);
+        try (LoadedTensors all = checkpoint.load();
+                LoadedTensors one = checkpoint.filter(n -> n.endsWith("norm.weight"))
+                        .rename(n -> n.replace("model.", "")).load()) {
+            assertThat(all).hasSize(3);
+            assertThat(one.get("norm.weight").range().kind()).isEqualTo(MemoryKind.HOST);
+            assertThat(one.get("norm.weight").toByteArray())
+                    .isEqualTo(all.get("model.norm.weight").toByteArray());
+        }
+        assertThatThrownBy(() -> checkpoint.filter(n -> false).load()).isInstanceOf(CuFileException.class);
+    }
+
+    @Test
     void checkpointOfAUriLoads(CuFileDriver driver) {
         try (LoadedTensors tensors = Checkpoint.load(model.toUri(), driver);
                 LoadedTensors others = Checkpoint.load(model.toUri())) {
@@ -187,6 +203,17 @@ class FirstGuessesTest {
     }
 
     @Test
+    void loadedTensorsAreSavedWithoutADriver() {
+        Path copy = folder.resolve("copy.safetensors");
+        try (LoadedTensors tensors = Checkpoint.open(model).plan().load()) {
+            Checkpoint.save(copy,
+                    plan -> plan.tensors(tensors).tensor("mine", new float[6], 2, 3).metadata("step", "1"));
+        }
+        assertThat(Checkpoint.open(copy).metadata()).containsEntry("step", "1");
+        assertThat(Checkpoint.open(copy).tensors()).hasSize(4).containsKeys("model.norm.weight", "mine");
+    }
+
+    @Test
     void segmentsAndBytesAreSaved(CuFileDriver driver) {
         SavePlan.builder()
                 .tensor("segment", DType.U8, Arena.ofAuto().allocate(12), 3, 4)
@@ -200,7 +227,7 @@ class FirstGuessesTest {
     @Test
     void recordsAreLooped(CuFileDriver driver) {
         int records = 0;
-        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 64), 10).open()) {
+        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(data, 64), 10).open()) {
             for (RecordBatch batch : loader) {
                 records += batch.count();
             }
@@ -210,7 +237,7 @@ class FirstGuessesTest {
 
     @Test
     void recordsAreStreamed(CuFileDriver driver) {
-        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 64), 10).open();
+        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(data, 64), 10).open();
                 Stream<RecordBatch> batches = loader.batches()) {
             assertThat(batches.mapToInt(RecordBatch::count).sum()).isEqualTo(64);
         }

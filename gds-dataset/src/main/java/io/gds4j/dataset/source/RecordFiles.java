@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * RecordSource images = RecordFiles.fixed(List.of(train0, train1), 150_528);
- * RecordSource rows = RecordFiles.open(List.of(Path.of("embeddings.npy")));
+ * RecordSource rows = RecordFiles.open(Path.of("embeddings.npy"));
  * }</pre>
  *
  * <p>
@@ -52,6 +52,11 @@ public final class RecordFiles {
      */
     public static RecordSource fixed(List<Path> files, long length) {
         return afterHeader(files, 0, length);
+    }
+
+    /** Opens one file as {@link #fixed(List, long)} does. */
+    public static RecordSource fixed(Path file, long length) {
+        return fixed(List.of(file), length);
     }
 
     /**
@@ -269,6 +274,11 @@ public final class RecordFiles {
                 first,
                 "the name does not tell the format, allowed: a record size, or .npy, .tar, .tfrecord, index.json, .arrow, .feather, .bin with .idx, "
                         + String.join(", ", VectorFile.extensions().stream().map(e -> "." + e).toList()));
+    }
+
+    /** Opens one file as {@link #open(List, FileVisitOption...)} does. */
+    public static RecordSource open(Path file, FileVisitOption... links) {
+        return open(List.of(file), links);
     }
 
     private static Path index(Path bin, boolean followLinks) {

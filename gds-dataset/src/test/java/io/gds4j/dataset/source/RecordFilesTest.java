@@ -67,6 +67,16 @@ class RecordFilesTest {
     }
 
     @Test
+    void oneFileIsADataSet() throws IOException {
+        RecordSource records = RecordFiles.fixed(write("a.bin", new byte[24]), 8);
+        RecordSource rows = RecordFiles.open(npy("a.npy", header("<f4", "(5, 2)"), 40));
+        assertThat(records.records()).isEqualTo(3);
+        assertThat(records.files()).containsExactly(folder.resolve("a.bin"));
+        assertThat(rows.records()).isEqualTo(5);
+        assertThat(rows.maxLength()).isEqualTo(8);
+    }
+
+    @Test
     @Timeout(20)
     void pipesAndLoopsOfLinksAreRefusedAtOnce() throws Exception {
         Path pipe = folder.resolve("a.npy");
@@ -97,7 +107,7 @@ class RecordFilesTest {
                 .isInstanceOf(RecordFormatException.class)
                 .hasMessageContaining("t.idx")
                 .hasMessageContaining("link not followed: it leads out of the folder, to '" + index.toRealPath());
-        assertThat(RecordFiles.open(List.of(bin), FileVisitOption.FOLLOW_LINKS).records()).isEqualTo(records);
+        assertThat(RecordFiles.open(bin, FileVisitOption.FOLLOW_LINKS).records()).isEqualTo(records);
         assertThat(RecordFiles.megatron(bin, link).records()).as("the user names both").isEqualTo(records);
         Path moved = Files.createSymbolicLink(outside.resolve("t.bin"), bin);
         assertThat(RecordFiles.open(List.of(moved)).records()).as("the index beside the name").isEqualTo(records);
