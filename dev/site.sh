@@ -29,7 +29,7 @@ cp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md "$pages"
 for module in samples gds-spark examples; do
     cp $module/README.md "$pages/$module"
 done
-cp "$here/site.css" "$here/logo.svg" "$pages"
+cp "$here"/site.css "$here"/search.js "$here"/logo.svg "$pages"
 if [ -d target/apidocs ]; then
     cp -r target/apidocs/. "$pages/api"
 else

@@ -142,13 +142,14 @@ def browse(chromium, pages, pictures):
                     for cell in tab.evaluate("[...document.querySelectorAll('article td')].map(cell => cell.innerText)"):
                         check(len(cell) <= LONGEST_CELL, f"{name}: a cell of {len(cell)} characters: {cell[:50]}")
             tab.close()
-        tab = browser.new_page(viewport={"width": 1400, "height": 900})
-        tab.goto(home + "index.html")
-        tab.fill("input.md-search__input", "cuFileBatchIOSubmit")
-        tab.wait_for_selector(".md-search-result__item a", timeout=20000)
-        found = tab.eval_on_selector_all(".md-search-result__item a", "links => links.map(link => link.href)")
-        check(any("migrating-from-c" in link for link in found), f"search: {found}")
-        tab.close()
+        for words, page in (("cuFileBatchIOSubmit", "migrating-from-c"), ("cost of --verify", "faq")):
+            tab = browser.new_page(viewport={"width": 1400, "height": 900})
+            tab.goto(home + "index.html")
+            tab.fill("input.md-search__input", words)
+            tab.wait_for_selector(".md-search-result__item a", timeout=20000)
+            found = tab.eval_on_selector_all(".md-search-result__item a", "links => links.map(link => link.href)")
+            check(any(page in link for link in found), f"search of {words}: {found}")
+            tab.close()
         for scheme, expected in (("light", "default"), ("dark", "slate")):
             tab = browser.new_page(color_scheme=scheme)
             tab.goto(home + "index.html")
