@@ -29,34 +29,36 @@ final class KnownRecords {
     }
 
     /**
-     * What a record is.
+     * Bytes before or behind a tensor, with zeros in the ranges that the description does not depend on.
      *
-     * @param data range of the member that has the tensor's bytes
-     * @param unread ranges that the description does not depend on
-     * @param before bytes before {@code data}, with zeros in these ranges
-     * @param behind bytes behind it, too
+     * @param begin offset in the record
+     * @param unread these ranges, in {@code bytes}
      */
-    private record Known(TensorInfo tensor, Range data, List<Range> unread, byte[] before, byte[] behind) {
-        static Known of(FileHead record, TensorInfo tensor, Range data, List<Range> unread) {
-            return new Known(tensor, data, unread, bytes(record, 0, data.begin, unread),
-                    bytes(record, data.end, record.size(), unread));
+    private record Around(long begin, byte[] bytes, List<Range> unread) {
+        static Around of(FileHead record, long begin, long end, List<Range> unread) {
+            List<Range> here = unread.stream().filter(range -> range.begin < end && range.end > begin)
+                    .map(range -> new Range(Math.max(range.begin, begin) - begin, Math.min(range.end, end) - begin))
+                    .toList();
+            return new Around(begin, read(record, begin, new byte[(int) (end - begin)], here), here);
         }
 
         boolean isLike(FileHead record) {
-            return Arrays.equals(before, bytes(record, 0, data.begin, unread))
-                    && Arrays.equals(behind, bytes(record, data.end, record.size(), unread));
+            return Arrays.equals(bytes, read(record, begin, new byte[bytes.length], unread));
         }
 
-        private static byte[] bytes(FileHead record, long begin, long end, List<Range> unread) {
-            byte[] bytes = new byte[(int) (end - begin)];
+        private static byte[] read(FileHead record, long begin, byte[] bytes, List<Range> unread) {
             record.read(begin, bytes.length).get(bytes);
             for (Range range : unread) {
-                if (range.begin < end && range.end > begin) {
-                    Arrays.fill(bytes, (int) (Math.max(range.begin, begin) - begin),
-                            (int) (Math.min(range.end, end) - begin), (byte) 0);
-                }
+                Arrays.fill(bytes, (int) range.begin, (int) range.end, (byte) 0);
             }
             return bytes;
+        }
+    }
+
+    /** What a record is. */
+    private record Known(TensorInfo tensor, Around before, Around behind) {
+        boolean isLike(FileHead record) {
+            return before.isLike(record) && behind.isLike(record);
         }
     }
 
@@ -93,7 +95,8 @@ final class KnownRecords {
             if (data.begin <= MAX_AROUND && record.size() - data.end <= MAX_AROUND) {
                 List<Range> unread = new ArrayList<>();
                 archive.forEachUnread(TorchFormat::reads, (begin, end) -> unread.add(new Range(begin, end)));
-                records.put(key, Known.of(record, tensor, data, unread));
+                records.put(key, new Known(tensor, Around.of(record, 0, data.begin, unread),
+                        Around.of(record, data.end, record.size(), unread)));
             }
         });
         return tensor;

@@ -3,7 +3,6 @@ package io.gds4j.loader.format.torch;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.FileHead;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.file.Path;
 
 /**
@@ -20,7 +19,10 @@ final class PickleInput {
     /** Offset of the pickle in the file. */
     private final long origin;
     private final long end;
-    private final ByteBuffer buffer;
+    /** An array, because the first pickle of a process is read by interpreted bytecode: a call for each byte, not eight. */
+    private final byte[] buffer;
+    private int at;
+    private int limit;
     /** Offset in the file behind the buffer's last byte. */
     private long next;
     private long skipped;
@@ -34,13 +36,12 @@ final class PickleInput {
         this.end = origin + bytes;
         this.next = origin;
         this.opcodeAt = origin;
-        this.buffer = ByteBuffer.allocate((int) Math.min(BUFFER, bytes)).order(ByteOrder.LITTLE_ENDIAN);
-        buffer.limit(0);
+        this.buffer = new byte[(int) Math.min(BUFFER, bytes)];
     }
 
     /** Returns the bytes from here to the end of the pickle. */
     long remaining() {
-        return end - next + buffer.remaining();
+        return end - next + limit - at;
     }
 
     /** Returns the number of bytes that were read so far; skipped bytes do not count. */
@@ -54,23 +55,25 @@ final class PickleInput {
     }
 
     int opcode() {
-        opcodeAt = end - remaining();
+        opcodeAt = next - limit + at;
         return u8();
     }
 
     int u8() {
-        need(Byte.BYTES);
-        return buffer.get() & 0xFF;
+        if (at == limit) {
+            need(Byte.BYTES);
+        }
+        return buffer[at++] & 0xFF;
     }
 
     int u16() {
         need(Short.BYTES);
-        return Short.toUnsignedInt(buffer.getShort());
+        return u8() | u8() << 8;
     }
 
     int s32() {
         need(Integer.BYTES);
-        return buffer.getInt();
+        return u8() | u8() << 8 | u8() << 16 | u8() << 24;
     }
 
     long u32() {
@@ -80,7 +83,7 @@ final class PickleInput {
     /** Returns 64 bits; negative if the highest one is set. */
     long u64() {
         need(Long.BYTES);
-        return buffer.getLong();
+        return u32() | u32() << Integer.SIZE;
     }
 
     /** Returns a length, which must be within the pickle. */
@@ -95,43 +98,49 @@ final class PickleInput {
     /** Returns the next bytes. */
     ByteBuffer bytes(int count) {
         require(count);
-        if (count <= buffer.capacity()) {
+        if (count <= buffer.length) {
             need(count);
-            ByteBuffer slice = buffer.slice(buffer.position(), count);
-            buffer.position(buffer.position() + count);
+            ByteBuffer slice = ByteBuffer.wrap(buffer, at, count).slice();
+            at += count;
             return slice;
         }
         checkLimit(count);
-        ByteBuffer all = file.read(next - buffer.remaining(), count);
-        next += count - buffer.remaining();
-        buffer.limit(0).position(0);
+        ByteBuffer all = file.read(next - limit + at, count);
+        forget(count);
         return all;
     }
 
     void skip(long count) {
         require(count);
-        if (count <= buffer.remaining()) {
-            buffer.position(buffer.position() + (int) count);
+        if (count <= limit - at) {
+            at += (int) count;
             return;
         }
         skipped += count;
-        next += count - buffer.remaining();
-        buffer.limit(0).position(0);
+        forget(count);
+    }
+
+    /** Goes on behind bytes that end behind the buffer. */
+    private void forget(long count) {
+        next += count - (limit - at);
+        at = 0;
+        limit = 0;
     }
 
     /** Makes bytes available in the buffer, at most its capacity. */
     private void need(int count) {
-        if (buffer.remaining() >= count) {
+        if (limit - at >= count) {
             return;
         }
         require(count);
         checkLimit(count);
-        next -= buffer.remaining();
-        buffer.clear();
-        buffer.limit((int) Math.min(buffer.capacity(), end - next));
-        buffer.put(file.read(next, buffer.remaining()));
-        next += buffer.position();
-        buffer.flip();
+        next -= limit - at;
+        at = 0;
+        limit = 0;
+        int length = (int) Math.min(buffer.length, end - next);
+        file.read(next, length).get(buffer, 0, length);
+        limit = length;
+        next += length;
     }
 
     private void require(long count) {

@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a pickle of protocol 2 to 5 and builds the values that it describes, without executing it. Calls become
@@ -48,7 +49,9 @@ final class PickleMachine {
     }
 
     private final PickleInput in;
-    private final List<PickleValue> stack = new ArrayList<>();
+    /** An array, because the first pickle of a process is read by interpreted bytecode, in which a list takes twice as long. */
+    private @Nullable PickleValue[] stack = new PickleValue[64];
+    private int depth;
     private int[] marks = new int[16];
     private int markCount;
     private final Map<Integer, PickleValue> memo = new HashMap<>();
@@ -87,14 +90,14 @@ final class PickleMachine {
     }
 
     private PickleValue stop() {
-        if (markCount != 0 || stack.size() != 1) {
+        if (markCount != 0 || depth != 1) {
             throw in.broken("the pickle ends with %s values and %s marks on its stack instead of one value"
-                    .formatted(stack.size(), markCount));
+                    .formatted(depth, markCount));
         }
         if (in.remaining() > 0) {
             throw in.broken("%s bytes follow the end of the pickle".formatted(in.remaining()));
         }
-        return stack.getFirst();
+        return stack[0];
     }
 
     private void execute() {
@@ -250,8 +253,8 @@ final class PickleMachine {
     }
 
     private void drop() {
-        if (stack.size() > floor()) {
-            stack.removeLast();
+        if (depth > floor()) {
+            pop();
         } else {
             sinceMark();
         }
@@ -259,22 +262,23 @@ final class PickleMachine {
 
     private void tuple(int count) {
         requireValues(count);
-        List<PickleValue> last = stack.subList(stack.size() - count, stack.size());
-        Tuple tuple = new Tuple(List.copyOf(last));
-        last.clear();
-        push(tuple);
+        push(new Tuple(List.of(last(count))));
     }
 
     private void append(PickleValue... added) {
-        List<PickleValue> elements = switch (top()) {
-            case Sequence sequence -> sequence.elements();
-            case Call call -> call.elements().elements();
-            default -> throw in.broken("elements are added to a value that is no list");
-        };
-        for (PickleValue value : added) {
-            take(HEAP_OF_REFERENCE);
-            elements.add(value);
+        PickleValue top = top();
+        if (top instanceof Sequence sequence) {
+            add(sequence.elements(), added);
+        } else if (top instanceof Call call) {
+            add(call.elements().elements(), added);
+        } else {
+            throw in.broken("elements are added to a value that is no list");
         }
+    }
+
+    private void add(List<PickleValue> values, PickleValue... added) {
+        take((long) HEAP_OF_REFERENCE * added.length);
+        values.addAll(Arrays.asList(added));
     }
 
     private PickleValue[] pairs(PickleValue[] values) {
@@ -285,14 +289,13 @@ final class PickleMachine {
     }
 
     private void setItems(PickleValue... keysAndValues) {
-        List<PickleValue> entries = switch (top()) {
-            case Mapping mapping -> mapping.entries();
-            case Call call -> call.items().entries();
-            default -> throw in.broken("an entry is added to a value that is no dict");
-        };
-        for (PickleValue value : keysAndValues) {
-            take(HEAP_OF_REFERENCE);
-            entries.add(value);
+        PickleValue top = top();
+        if (top instanceof Mapping mapping) {
+            add(mapping.entries(), keysAndValues);
+        } else if (top instanceof Call call) {
+            add(call.items().entries(), keysAndValues);
+        } else {
+            throw in.broken("an entry is added to a value that is no dict");
         }
     }
 
@@ -330,13 +333,19 @@ final class PickleMachine {
     // --- stack --------------------------------------------------------------------------------------------------------
 
     private void push(PickleValue value) {
-        take(HEAP_OF_VALUE);
-        refer(value);
+        put(value, HEAP_OF_VALUE + HEAP_OF_REFERENCE);
     }
 
     private void refer(PickleValue value) {
-        take(HEAP_OF_REFERENCE);
-        stack.add(value);
+        put(value, HEAP_OF_REFERENCE);
+    }
+
+    private void put(PickleValue value, int bytes) {
+        take(bytes);
+        if (depth == stack.length) {
+            stack = Arrays.copyOf(stack, depth * 2);
+        }
+        stack[depth++] = value;
     }
 
     private void remember(int index) {
@@ -355,20 +364,30 @@ final class PickleMachine {
     }
 
     private void requireValues(int count) {
-        if (stack.size() - floor() < count) {
+        if (depth - floor() < count) {
             throw in.broken("opcode 0x%02x needs %s values on the stack, there are %s"
-                    .formatted(opcode, count, stack.size() - floor()));
+                    .formatted(opcode, count, depth - floor()));
         }
     }
 
     private PickleValue top() {
         requireValues(1);
-        return stack.getLast();
+        return stack[depth - 1];
     }
 
     private PickleValue pop() {
         requireValues(1);
-        return stack.removeLast();
+        PickleValue value = stack[--depth];
+        stack[depth] = null;
+        return value;
+    }
+
+    /** Takes the last values from the stack. */
+    private PickleValue[] last(int count) {
+        PickleValue[] values = Arrays.copyOfRange(stack, depth - count, depth);
+        Arrays.fill(stack, depth - count, depth, null);
+        depth -= count;
+        return values;
     }
 
     private void mark() {
@@ -376,17 +395,14 @@ final class PickleMachine {
         if (markCount == marks.length) {
             marks = Arrays.copyOf(marks, markCount * 2);
         }
-        marks[markCount++] = stack.size();
+        marks[markCount++] = depth;
     }
 
     private PickleValue[] sinceMark() {
         if (markCount == 0) {
             throw in.broken("opcode 0x%02x needs a mark on the stack".formatted(opcode));
         }
-        List<PickleValue> above = stack.subList(marks[--markCount], stack.size());
-        PickleValue[] taken = above.toArray(PickleValue[]::new);
-        above.clear();
-        return taken;
+        return last(depth - marks[--markCount]);
     }
 
     private String line() {
