@@ -57,7 +57,8 @@ public final class PlainAllocator implements MemoryAllocator {
     /** {@return the segment of a range; plain Java cannot access a range that has only an address, nor memory of another thread} */
     public static MemorySegment segment(MemoryRange range, String function) {
         MemorySegment segment = range.segment().orElseThrow(() -> refusal(
-                function, "plain Java accesses only memory of segments and of its allocator, not " + range));
+                function, "plain Java accesses only memory of segments and of its allocator; a driver is needed for "
+                        + range));
         if (!segment.isAccessibleBy(Thread.currentThread())) {
             throw refusal(function, "the arena of the memory is confined to another thread: plain Java needs a shared"
                     + " or automatic one for " + range);
