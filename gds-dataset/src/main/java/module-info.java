@@ -3,6 +3,7 @@ module io.gds4j.dataset {
     requires transitive io.gds4j;
     requires com.fasterxml.jackson.core;
     requires jdk.jfr;
+    requires static com.github.luben.zstd_jni;
 
     exports io.gds4j.dataset;
     exports io.gds4j.dataset.source;

@@ -356,7 +356,8 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         /**
          * Compares the bytes of each record with the checksum that its file has ({@link RecordSource#crc32c}), in the threads that
          * read; a difference is a record that cannot be read. By default records are not compared. Those in GPU memory are copied to
-         * the host for it.
+         * the host for it. Files that have one checksum for all records ({@link RecordSource#verifyFiles}) are read and compared when the
+         * loader opens.
          *
          * @return this builder
          */
@@ -479,6 +480,9 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
          *         bookkeeping; otherwise as {@link CuFileDriver#openFile} and the allocator
          */
         public RecordLoader open() {
+            if (verified) {
+                source.verifyFiles();
+            }
             long bufferBytes = bufferBytes();
             LoaderState state = state(source.isFixedLength() || bufferBytes / batch >= source.maxLength());
             Itinerary itinerary = state.plan().itinerary(share.rank(), epochs);

@@ -79,7 +79,7 @@ class ArchitectureTest {
                         Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_FILE, Rooms.INTERNAL_TEXT, Rooms.JDK,
                                 Rooms.JSPECIFY, Rooms.MANAGEMENT,
                                 Rooms.FLIGHT_RECORDER,
-                                Rooms.JACKSON_CORE,
+                                Rooms.JACKSON_CORE, Rooms.ZSTD,
                                 Rooms.DATASET)),
                 Arguments.of(
                         "gds-interop",

@@ -110,7 +110,7 @@ class FrontPagesTest {
         String poms = page("pom.xml") + page("gds-spark/pom.xml");
         List<String> rows = DocumentedTests.rows("RELEASING.md", "   | property");
         assertThat(rows).hasSizeGreaterThan(10).allSatisfy(row -> assertThat(poms)
-                .contains(row.replaceFirst("[ |]+`([a-z.]+)`[^|]*[| ]+([0-9.]+) .*", "<$1.version>$2</$1.version>")));
+                .contains(row.replaceFirst("[ |]+`([a-z.]+)`[^|]*[| ]+([0-9.-]+) .*", "<$1.version>$2</$1.version>")));
         assertThat(matches(poms.substring(0, poms.indexOf("<!-- plugins -->")), "<([a-z.]+)\\.version>"))
                 .filteredOn(name -> !OF_TESTS.contains(name))
                 .allMatch(name -> rows.stream().anyMatch(row -> row.contains("`" + name + "`")), "is in the table");

@@ -71,8 +71,11 @@ class OpensByNameTest {
                 OutputFile.replace Files.move
                 OutputFile.replace Files.write
                 Report.timeline Recording.dump
+                UnpackedShards.unpack Files.deleteIfExists x2
+                UnpackedShards.unpack Files.move
             creates a file at a path that the helper holds, and follows no link
                 LogFile.find Files.createFile
+                UnpackedShards.unpack FileChannel.open
             creates a file and follows no link; the file that is found afterwards is checked and used
                 WrittenFiles.create Files.createFile
             attributes of a file that the helper holds

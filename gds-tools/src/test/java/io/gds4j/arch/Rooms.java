@@ -102,6 +102,7 @@ final class Rooms {
     static final String JACKSON_CORE = "com.fasterxml.jackson.core..";
     static final String MICROMETER = "io.micrometer..";
     static final String DJL = "ai.djl..";
+    static final String ZSTD = "com.github.luben.zstd..";
     static final String JCUDA = "jcuda..";
     static final String AWS_SDK = "software.amazon.awssdk..";
     static final String GOOGLE_AUTH = "com.google..";

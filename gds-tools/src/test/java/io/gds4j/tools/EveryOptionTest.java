@@ -54,6 +54,7 @@ class EveryOptionTest {
             "0 records FILE --record 4K --batch 4 --skip-bad -T 5 --warm-up 0.01 --digest -t host --json -q",
             "0 records FILE --record 4K --list",
             "3 records FILE --column x",
+            "3 records FILE --unpack OUT/unpacked",
             "0 check FILE --direct-storage off --verbose --no-progress",
             "0 check --print-config -q",
             "4 check /dev/shm --require odirect --json",

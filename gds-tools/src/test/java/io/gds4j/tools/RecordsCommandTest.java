@@ -71,6 +71,22 @@ class RecordsCommandTest {
     }
 
     @Test
+    void compressedShardsNeedAFolderAndTheLibrary() throws IOException {
+        Path index = Files.writeString(folder.resolve("index.json"), """
+                {"shards": [{"column_names": ["a"], "column_sizes": [1], "compression": "zstd:3", "format": "mds",
+                "raw_data": {"basename": "a.mds", "bytes": 20}, "samples": 1, "version": 2,
+                "zip_data": {"basename": "a.mds.zstd", "bytes": 9}}], "version": 2}""");
+        Files.write(folder.resolve("a.mds.zstd"), new byte[9]);
+        GdsRun without = gds("records", index.toString());
+        assertThat(without.status()).isEqualTo(3);
+        assertThat(without.err()).contains("--unpack of gds records").hasLineCount(1);
+        GdsRun run = gds("records", index.toString(), "--unpack", folder.resolve("unpacked").toString());
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.err()).contains("needs the artifact com.github.luben:zstd-jni").hasLineCount(1);
+        assertThat(records("--unpack", "x").status()).isEqualTo(2);
+    }
+
+    @Test
     void sequentialRecordsHaveTheirSumAndOrder() {
         JsonNode json = records("--batch", "64", "--skip-bad", "--json").json();
         assertThat(json.get("skipped").asLong()).isZero();

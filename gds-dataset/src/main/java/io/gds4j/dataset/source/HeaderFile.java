@@ -5,8 +5,10 @@ import io.gds4j.internal.file.TrustedFolder;
 import io.gds4j.internal.lifetime.Undo;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileSystems;
 import java.nio.file.Path;
@@ -17,11 +19,13 @@ final class HeaderFile implements AutoCloseable {
     private final Path path;
     private final FileChannel channel;
     private final long size;
+    private final String changed;
 
-    private HeaderFile(Path path, FileChannel channel, long size) {
+    private HeaderFile(Path path, FileChannel channel, long size, String changed) {
         this.path = path;
         this.channel = channel;
         this.size = size;
+        this.changed = changed;
     }
 
     static HeaderFile open(Path path) {
@@ -34,7 +38,9 @@ final class HeaderFile implements AutoCloseable {
                         path, "is a pipe, socket or device, allowed: a regular file");
             }
             FileChannel channel = found.channel();
-            return Undo.ifFails(channel::close, () -> new HeaderFile(path, channel, channel.size()));
+            return Undo.ifFails(channel::close, () -> new HeaderFile(
+                    path, channel, channel.size(),
+                    found.status().changedSeconds() + "." + found.status().changedNanos()));
         } catch (IOException e) {
             throw RecordFormatException.of(path, e);
         }
@@ -58,6 +64,24 @@ final class HeaderFile implements AutoCloseable {
 
     long size() {
         return size;
+    }
+
+    /** Returns when the file was changed last, in any format. */
+    String changed() {
+        return changed;
+    }
+
+    /** Returns the bytes of the file, which the caller does not read otherwise. */
+    InputStream stream() {
+        return Channels.newInputStream(channel);
+    }
+
+    /** Refuses a file of another size. */
+    void checkSize(long expected) {
+        if (size != expected) {
+            throw RecordFormatException.malformed(path,
+                    "the file has %s bytes, its index says %s".formatted(size, expected));
+        }
     }
 
     /**

@@ -122,6 +122,11 @@ final class JoinedRecords implements RecordSource {
     }
 
     @Override
+    public void verifyFiles() {
+        parts.forEach(RecordSource::verifyFiles);
+    }
+
+    @Override
     public Optional<String> key(long record) {
         int part = part(record);
         return parts.get(part).key(record - starts[part]);

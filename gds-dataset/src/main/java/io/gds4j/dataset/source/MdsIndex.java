@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the index.json of an MDS data set, which describes its shards. */
@@ -22,22 +23,31 @@ final class MdsIndex {
     /** Most bytes of JSON between two shards; the writer's take about 500 and their columns. */
     private static final int MAX_SHARD = 1 << 20;
     private static final long VERSION = 2;
+    /** Longest shard: offsets of samples have 32 bits. */
+    private static final long MAX_BYTES = 0xffff_ffffL;
+    private static final String ZSTD = "zstd";
     /** What writes the plain bytes, by the name that the writer has for the compression. */
     private static final Map<String, String> UNPACK =
-            Map.of("br", "brotli -dc", "bz2", "bzip2 -dc", "gz", "gzip -dc", "zstd", "zstd -dc");
+            Map.of("br", "brotli -dc", "bz2", "bzip2 -dc", "gz", "gzip -dc", ZSTD, "zstd -dc");
 
     private final Path index;
+    private final Optional<UnpackedShards> unpacked;
     private final boolean followLinks;
     private final List<MdsShard> shards = new ArrayList<>();
 
-    private MdsIndex(Path index, boolean followLinks) {
+    private MdsIndex(Path index, Optional<UnpackedShards> unpacked, boolean followLinks) {
         this.index = index;
+        this.unpacked = unpacked;
         this.followLinks = followLinks;
     }
 
-    /** Opens the shards that an index describes. */
-    static List<MdsShard> shards(Path index, boolean followLinks) {
-        MdsIndex reader = new MdsIndex(index, followLinks);
+    /**
+     * Opens the shards that an index describes.
+     *
+     * @param unpacked where those are unpacked that have only a packed file; empty to refuse them
+     */
+    static List<MdsShard> shards(Path index, Optional<UnpackedShards> unpacked, boolean followLinks) {
+        MdsIndex reader = new MdsIndex(index, unpacked, followLinks);
         try (HeaderFile file = HeaderFile.open(index)) {
             if (file.size() > MAX_INDEX) {
                 throw reader.malformed("the index has %s bytes, allowed: 0 to %s".formatted(file.size(), MAX_INDEX));
@@ -108,12 +118,12 @@ final class MdsIndex {
             throw malformed("shard %s is not of format mds and version %s".formatted(shards.size(), VERSION));
         }
         Map<?, ?> plain = field(shard, "raw_data", Map.class);
+        long bytes = field(plain, "bytes", Long.class);
         Path path = file(plain);
         if (shard.get("zip_data") instanceof Map<?, ?> packed && Files.notExists(path)) {
-            throw packed(file(packed), field(shard, "compression", String.class), path);
-        }
-        if (!followLinks) {
-            HeaderFile.checkLink(index, path);
+            path = unpacked(packed, field(shard, "compression", String.class), path, bytes);
+        } else {
+            checkLink(path);
         }
         List<?> names = field(shard, "column_names", List.class);
         List<?> widths = field(shard, "column_sizes", List.class);
@@ -135,17 +145,45 @@ final class MdsIndex {
             throw malformed("shard %s has %s columns and %s sizes of columns".formatted(
                     shards.size(), columns.size(), sizes.length));
         }
-        return MdsShard.read(path, field(plain, "bytes", Long.class), field(shard, "samples", Long.class),
-                List.copyOf(columns), sizes);
+        return MdsShard.read(path, bytes, field(shard, "samples", Long.class), List.copyOf(columns), sizes,
+                plain.get("hashes") instanceof Map<?, ?> checksums ? Checksum.of(checksums) : Optional.empty());
+    }
+
+    private Path unpacked(Map<?, ?> packed, String compression, Path plain, long bytes) {
+        Path file = file(packed);
+        if (unpacked.isEmpty() || !algorithm(compression).equals(ZSTD)) {
+            throw packed(file, compression, plain);
+        }
+        if (bytes < 0 || bytes > MAX_BYTES) {
+            throw malformed("shard %s unpacks to %s bytes, allowed: 0 to %s".formatted(
+                    shards.size(), bytes, MAX_BYTES));
+        }
+        checkLink(file);
+        return unpacked.get().unpack(file, field(packed, "bytes", Long.class), plain, bytes);
+    }
+
+    private void checkLink(Path file) {
+        if (!followLinks) {
+            HeaderFile.checkLink(index, file);
+        }
+    }
+
+    /** Returns the algorithm without its level. */
+    private static String algorithm(String compression) {
+        return compression.split(":", 2)[0];
     }
 
     private static RecordFormatException packed(Path file, String compression, Path plain) {
-        String unpack = UNPACK.get(compression.split(":", 2)[0]);
+        String algorithm = algorithm(compression);
+        String unpack = UNPACK.get(algorithm);
         return RecordFormatException.malformed(file, "is compressed by %s, allowed: a plain shard; %s".formatted(
                 InertText.quote(compression), unpack == null
                         ? "write it with compression=None"
-                        : "unpack it once by %s into %s".formatted(
-                                unpack, InertText.quote(plain.getFileName().toString()))));
+                        : "unpack it once by %s into %s%s".formatted(
+                                unpack, InertText.quote(plain.getFileName().toString()),
+                                algorithm.equals(ZSTD)
+                                        ? ", or name a folder for it: RecordFiles.mds, or --unpack of gds records"
+                                        : "")));
     }
 
     private Path file(Map<?, ?> described) {

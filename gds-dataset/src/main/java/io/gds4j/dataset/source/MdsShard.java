@@ -14,21 +14,22 @@ final class MdsShard extends VariableRecords {
     /** Bytes of each column; 0 where they vary. */
     private final int[] sizes;
     private final int headBytes;
+    private final Optional<Checksum> checksum;
 
-    private MdsShard(Path file, List<String> columns, int[] sizes, int headBytes, long[] offsets) {
+    private MdsShard(
+            Path file, List<String> columns, int[] sizes, int headBytes, long[] offsets, Optional<Checksum> checksum) {
         super(file, Optional.empty(), offsets, 0, new long[0]);
         this.columns = columns;
         this.sizes = sizes;
         this.headBytes = headBytes;
+        this.checksum = checksum;
     }
 
     /** Reads where samples begin, and checks that the shard is as its index says. */
-    static MdsShard read(Path path, long bytes, long samples, List<String> columns, int[] sizes) {
+    static MdsShard read(
+            Path path, long bytes, long samples, List<String> columns, int[] sizes, Optional<Checksum> checksum) {
         try (HeaderFile file = HeaderFile.open(path)) {
-            if (file.size() != bytes) {
-                throw RecordFormatException.malformed(path, "the file has %s bytes, its index says %s".formatted(
-                        file.size(), bytes));
-            }
+            file.checkSize(bytes);
             HeaderScan scan = new HeaderScan(file);
             long found = Integer.toUnsignedLong(scan.at(0, Integer.BYTES, "the number of samples").getInt());
             long most = Math.min(file.size() / Integer.BYTES - 2, Longs.MAX - 1L);
@@ -51,8 +52,17 @@ final class MdsShard extends VariableRecords {
             for (int size : sizes) {
                 varying += size == 0 ? Integer.BYTES : 0;
             }
-            return new MdsShard(path, columns, sizes, varying, offsets);
+            return new MdsShard(path, columns, sizes, varying, offsets, checksum);
         }
+    }
+
+    @Override
+    public void verifyFiles() {
+        checksum.ifPresent(known -> {
+            try (HeaderFile file = HeaderFile.open(files().getFirst())) {
+                known.check(file);
+            }
+        });
     }
 
     @Override

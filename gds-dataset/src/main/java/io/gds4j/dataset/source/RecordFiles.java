@@ -10,6 +10,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -217,7 +218,7 @@ public final class RecordFiles {
     /**
      * Opens a data set of MosaicML's Streaming. A record is a sample; its {@link RecordSource#parts parts} are the columns, with the
      * bytes that the writer's encoding made. A shard may be a link as far as indexes of {@link #open}. The source keeps 8 bytes of memory
-     * for each sample. Hashes of shards are not checked.
+     * for each sample. {@link io.gds4j.dataset.RecordLoader.Builder#verify} compares shards with their hashes of md5, sha1, sha2 or sha3.
      *
      * <p>
      * Known elsewhere as: {@code streaming.StreamingDataset}, {@code MDSWriter}.
@@ -229,7 +230,31 @@ public final class RecordFiles {
      *         compressed shard without the plain one beside it
      */
     public static RecordSource mds(Path index, FileVisitOption... links) {
-        return join(MdsIndex.shards(index, follow(links)));
+        return join(MdsIndex.shards(index, Optional.empty(), follow(links)));
+    }
+
+    /**
+     * Opens a data set of MosaicML's Streaming, as {@link #mds(Path, FileVisitOption...)}, also with shards that are compressed by zstd. A
+     * shard without the plain one beside it is unpacked into a folder, now, by the library {@code com.github.luben:zstd-jni}, which the
+     * program adds.
+     *
+     * <p>
+     * Unpacked shards stay, each readable for this user alone, and a later call finds them; the program removes the folder when it
+     * likes, though not below an open loader. An unpacked shard has the size that its index says: one that unpacks to another is refused. Until
+     * it is whole it has another name, and a call that fails or is interrupted removes it. Unpacking takes up to 130 MiB of memory.
+     *
+     * @param index the index.json beside the shards
+     * @param unpacked a folder of this user on a local disk; created for this user alone unless it exists
+     * @param links {@link FileVisitOption#FOLLOW_LINKS} if shards may be links to anywhere
+     * @return the samples
+     * @throws RecordFormatException as the other method; also for a shard that is no zstd, for a folder that is a link or of another
+     *         user, for a full disk, and without the library, which the message names
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted
+     */
+    public static RecordSource mds(Path index, Path unpacked, FileVisitOption... links) {
+        try (UnpackedShards folder = UnpackedShards.in(unpacked)) {
+            return join(MdsIndex.shards(index, Optional.of(folder), follow(links)));
+        }
     }
 
     /**

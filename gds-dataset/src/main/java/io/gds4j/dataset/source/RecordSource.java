@@ -127,6 +127,16 @@ public interface RecordSource {
     }
 
     /**
+     * Reads whole files that have a checksum, and compares them, for {@link io.gds4j.dataset.RecordLoader.Builder#verify}. Files without
+     * one are not read.
+     *
+     * @throws RecordFormatException for a file that differs, cannot be read, or has checksums of unknown algorithms only
+     */
+    default void verifyFiles() {
+        // most formats have none
+    }
+
+    /**
      * Returns what the file calls a record. It may read the file, for lists and messages.
      *
      * @param record number of the record, 0 to {@code records() - 1}

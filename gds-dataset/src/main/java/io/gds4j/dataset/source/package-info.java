@@ -12,4 +12,5 @@ import org.jspecify.annotations.NullMarked;
 //   RecordFilesTest: FixedRecords, HeaderFile, MegatronIndex, VariableRecords, VectorFile
 //   TarSamplesTest: HeaderScan, JoinedRecords, Longs, Packed, PaxHeader, TarMembers
 //   MdsShardTest: MdsIndex
+//   UnpackedShardsTest: Checksum
 //   ArrowFileTest: ArrowColumn, FlatTable

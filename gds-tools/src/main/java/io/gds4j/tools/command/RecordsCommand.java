@@ -64,6 +64,10 @@ final class RecordsCommand implements Callable<Integer> {
             description = "Column of .arrow and .feather files whose rows are the records; needed if there are several.")
     private @Nullable String column;
 
+    @Option(names = "--unpack", paramLabel = "DIR",
+            description = "Folder where shards of MDS that are compressed by zstd are unpacked; they stay there for later runs.")
+    private @Nullable Path unpack;
+
     @Option(names = "--list",
             description = "Tell what the records are and where the first --batch of them lie, and read none.")
     private boolean list;
@@ -170,6 +174,8 @@ final class RecordsCommand implements Callable<Integer> {
         check("--readers", readers == null ? 1 : readers, 1, MAX_READERS);
         CommandFailure.usageIf(seed != null && !shuffle, "--seed is allowed with --shuffle only");
         CommandFailure.usageIf(column != null && record != null, "--column is not allowed with --record");
+        CommandFailure.usageIf(unpack != null && (column != null || record != null),
+                "--unpack is allowed for index.json of MDS only");
         CommandFailure.usageIf(header > 0 && record == null, "--header is allowed with --record only");
         CommandFailure.usageIf(block != null && !shuffle || window != null && block == null,
                 "--block is allowed with --shuffle only, --window with --block only");
@@ -194,9 +200,12 @@ final class RecordsCommand implements Callable<Integer> {
         if (column != null) {
             return RecordFiles.arrow(files, column);
         }
-        return record == null
-                ? RecordFiles.open(files, links.value().toArray(FileVisitOption[]::new))
-                : RecordFiles.afterHeader(files, header, record);
+        FileVisitOption[] follow = links.value().toArray(FileVisitOption[]::new);
+        Path folder = unpack;
+        if (folder != null) {
+            return RecordFiles.join(files.stream().map(index -> RecordFiles.mds(index, folder, follow)).toList());
+        }
+        return record == null ? RecordFiles.open(files, follow) : RecordFiles.afterHeader(files, header, record);
     }
 
     private RecordsRun run(String name, RecordSource source, Output to) {
