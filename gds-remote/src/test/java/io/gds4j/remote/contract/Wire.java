@@ -66,9 +66,17 @@ public final class Wire implements AutoCloseable {
                 String once = head.replaceFirst("(?i)\r\nconnection: [^\r]*", "");
                 to.getOutputStream().write((once + "Connection: close\r\n\r\n").getBytes(StandardCharsets.ISO_8859_1));
                 to.getOutputStream().write(body);
-                return new Answer(to.getInputStream().readAllBytes(), End.KEEP)
+                byte[] bytes = to.getInputStream().readAllBytes();
+                return new Answer(bytes, endsWithItsConnection(bytes) ? End.CLOSE : End.KEEP)
                         .edited(text -> text.replaceFirst("(?i)\r\nconnection: close", ""));
             }
+        }
+
+        /** Whether nothing but its end tells how long the body is, as a server may do that is asked to close. */
+        private static boolean endsWithItsConnection(byte[] bytes) {
+            String[] parts = new String(bytes, StandardCharsets.ISO_8859_1).split("\r\n\r\n", 2);
+            return !parts[parts.length - 1].isEmpty()
+                    && !parts[0].toLowerCase(Locale.ROOT).matches("(?s).*\r\n(content-length|transfer-encoding):.*");
         }
     }
 
