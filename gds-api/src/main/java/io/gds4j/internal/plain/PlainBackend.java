@@ -39,15 +39,20 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
 
     private final String name;
     private final MemoryAllocator allocator = new PlainAllocator();
-    private final Map<Long, MemoryRange> buffers = new HashMap<>();
-    private final Set<ChannelFile> files = new LinkedHashSet<>();
     private final AtomicLong moved = new AtomicLong();
     private final AtomicLong written = new AtomicLong();
-    private InFlight inFlight = new InFlight();
+    private Session session = new Session();
     private long users;
-    private long maxDirectKb = MAX_DIRECT_KB;
-    private boolean poll;
-    private long pollKb = POLL_STEP_KB;
+
+    /** What belongs to one opened driver. The last close waits for its requests, and another one may open meanwhile. */
+    private static final class Session {
+        private final InFlight inFlight = new InFlight();
+        private final Map<Long, MemoryRange> buffers = new HashMap<>();
+        private final Set<ChannelFile> files = new LinkedHashSet<>();
+        private long maxDirectKb = MAX_DIRECT_KB;
+        private boolean poll;
+        private long pollKb = POLL_STEP_KB;
+    }
 
     /** Creates the backend of programs without native access, whose driver is closed. */
     public PlainBackend() {
@@ -98,18 +103,18 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
             case FileSource.Ranges ranges -> throw ranges.refusal("plain Java");
         };
         if (file.descriptor().isPresent()
-                && files.stream().anyMatch(open -> open.descriptor().equals(file.descriptor()))) {
+                && session.files.stream().anyMatch(open -> open.descriptor().equals(file.descriptor()))) {
             file.close();
             throw CuFileException.of(
                     CuFileError.HANDLE_ALREADY_REGISTERED, "cuFileHandleRegister", "the descriptor is registered");
         }
-        files.add(file);
+        session.files.add(file);
         return file;
     }
 
     @Override
     public synchronized void handleDeregister(BackendFile file) {
-        if (file instanceof ChannelFile ours && files.remove(ours)) {
+        if (file instanceof ChannelFile ours && session.files.remove(ours)) {
             ours.close();
         }
     }
@@ -120,7 +125,7 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
         if (range.length() == 0) {
             throw CuFileException.invalid("cuFileBufRegister", "the range is empty");
         }
-        if (buffers.putIfAbsent(range.address(), range) != null) {
+        if (session.buffers.putIfAbsent(range.address(), range) != null) {
             throw CuFileException.of(
                     CuFileError.MEMORY_ALREADY_REGISTERED, "cuFileBufRegister", "this base is registered: " + range);
         }
@@ -131,7 +136,7 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
         if (users == 0) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
-        if (buffers.remove(range.address()) == null) {
+        if (session.buffers.remove(range.address()) == null) {
             throw CuFileException.of(
                     CuFileError.MEMORY_NOT_REGISTERED, "cuFileBufDeregister", "this base is not registered: " + range);
         }
@@ -156,9 +161,9 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
             Operation operation, BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         String function = operation.function();
         boolean write = operation.isWrite();
-        InFlight session = enter(function);
+        Session entered = enter(function);
         try {
-            ChannelFile open = registered(function, file);
+            ChannelFile open = registered(function, entered, file);
             TransferArguments.check(function, open, base, size, fileOffset, bufferOffset, operation);
             MemorySegment memory = PlainAllocator.segment(base, function).asSlice(bufferOffset, size);
             byte[] piece = new byte[(int) Math.min(size, PIECE)];
@@ -206,19 +211,19 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
                     .cause(e)
                     .build();
         } finally {
-            session.exit();
+            entered.inFlight.exit();
         }
     }
 
-    private synchronized InFlight enter(String function) {
-        if (users == 0 || !inFlight.enter()) {
+    private synchronized Session enter(String function) {
+        if (users == 0 || !session.inFlight.enter()) {
             throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
         }
-        return inFlight;
+        return session;
     }
 
-    private synchronized ChannelFile registered(String function, BackendFile file) {
-        if (file instanceof ChannelFile ours && files.contains(ours)) {
+    private synchronized ChannelFile registered(String function, Session entered, BackendFile file) {
+        if (file instanceof ChannelFile ours && entered.files.contains(ours)) {
             return ours;
         }
         throw CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, function, "the file is not registered: " + file);
@@ -238,13 +243,13 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
     @Override
     public synchronized void driverOpen() {
         if (users++ == 0) {
-            inFlight = new InFlight();
+            session = new Session();
         }
     }
 
     @Override
     public void driverClose() {
-        InFlight closing;
+        Session last;
         synchronized (this) {
             if (users == 0) {
                 throw CuFileException.of(
@@ -253,16 +258,12 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
             if (--users > 0) {
                 return;
             }
-            closing = inFlight;
+            last = session;
         }
-        closing.close();
+        last.inFlight.close();
         synchronized (this) {
-            files.forEach(ChannelFile::close);
-            files.clear();
-            buffers.clear();
-            maxDirectKb = MAX_DIRECT_KB;
-            poll = false;
-            pollKb = POLL_STEP_KB;
+            last.files.forEach(ChannelFile::close);
+            last.files.clear();
         }
     }
 
@@ -274,20 +275,21 @@ public final class PlainBackend implements CuFileBackend, DriverControls {
     @Override
     public synchronized DriverProperties driverGetProperties() {
         openImplicitly();
-        return DriverProperties.of(0, 0, pollKb, maxDirectKb, 0, poll ? 3 : 2, 0, 0, 0, 0, 0, 0);
+        return DriverProperties.of(
+                0, 0, session.pollKb, session.maxDirectKb, 0, session.poll ? 3 : 2, 0, 0, 0, 0, 0, 0);
     }
 
     @Override
     public synchronized void driverSetPollMode(boolean wanted, long pollThresholdKb) {
         limit("cuFileDriverSetPollMode", pollThresholdKb, POLL_STEP_KB, Long.MAX_VALUE);
-        poll = wanted;
-        pollKb = pollThresholdKb;
+        session.poll = wanted;
+        session.pollKb = pollThresholdKb;
     }
 
     @Override
     public synchronized void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
         limit("cuFileDriverSetMaxDirectIOSize", maxDirectIoSizeKb, DIRECT_STEP_KB, MAX_DIRECT_KB);
-        maxDirectKb = maxDirectIoSizeKb;
+        session.maxDirectKb = maxDirectIoSizeKb;
     }
 
     @Override
