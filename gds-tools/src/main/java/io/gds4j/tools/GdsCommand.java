@@ -6,10 +6,8 @@ import io.gds4j.tools.command.Subcommands;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.Output;
-import io.gds4j.tools.terminal.ResultStream;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
@@ -140,9 +138,7 @@ public final class GdsCommand implements Runnable {
      * Handles a failed write to standard output. Silent if the reader closed the pipe; success becomes an I/O failure.
      */
     private static int lost(Terminal terminal, int status) {
-        if (terminal.out() instanceof ResultStream results && !results.readerLeft()) {
-            terminal.err().println("gds: standard output: " + results.failure().orElse("write failed"));
-        }
+        terminal.failure().ifPresent(failure -> terminal.err().println("gds: standard output: " + failure));
         return status == ExitStatus.DONE.code() ? ExitStatus.IO_FAILURE.code() : status;
     }
 
@@ -259,7 +255,7 @@ public final class GdsCommand implements Runnable {
                     "gds: this is a fault in gds4j: please report it with the lines above and the output of gds --version");
         }
         if (List.of(args).contains(JSON_OPTION)) {
-            terminal.out().println(Json.line(report.toJson(schema(args))));
+            terminal.printJson(report.toJson(schema(args)));
         }
         return report.status().code();
     }

@@ -5,7 +5,6 @@ import io.gds4j.tools.check.LibCuFile;
 import io.gds4j.tools.terminal.BuildInfo;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Fields;
-import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
@@ -22,25 +21,18 @@ final class VersionText {
         String jdk = System.getProperty("java.runtime.version");
         String vendor = System.getProperty("java.vendor");
         if (json) {
-            terminal.out().println(JsonText.of(build, jdk, vendor, library));
-        } else {
-            terminal.out().println("gds4j " + build.version() + " (commit " + build.commit() + ")");
-            terminal.out().println(Text.row("JDK", jdk + ", " + vendor));
-            terminal.out().println(Text.row("libcufile", library.describe()));
-        }
-        return ExitStatus.DONE.code();
-    }
-
-    /** A class of its own, so that plain output does not load Jackson. */
-    private static final class JsonText {
-        static String of(BuildInfo build, String jdk, String vendor, LibCuFile library) {
-            return Json.line(Fields.of("schema", Output.schema("version"))
+            terminal.printJson(Fields.of("schema", Output.schema("version"))
                     .and("version", build.version())
                     .and("commit", build.commit())
                     .and("jdk", jdk)
                     .and("jdkVendor", vendor)
                     .and("libcufile", library.version())
                     .and("libcufilePath", library.path().map(Path::toString)).map());
+        } else {
+            terminal.out().println("gds4j " + build.version() + " (commit " + build.commit() + ")");
+            terminal.out().println(Text.row("JDK", jdk + ", " + vendor));
+            terminal.out().println(Text.row("libcufile", library.describe()));
         }
+        return ExitStatus.DONE.code();
     }
 }

@@ -2,7 +2,6 @@ package io.gds4j.tools.stats;
 
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Fields;
-import io.gds4j.tools.terminal.Keys;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Screen;
 import java.util.ArrayList;
@@ -32,8 +31,7 @@ public record TopRun(OptionalLong pid, boolean anyUser, double intervalSeconds, 
         long interval = (long) (intervalSeconds * TimeUnit.SECONDS.toNanos(1));
         List<Map<String, @Nullable Object>> samples = new ArrayList<>();
         try (JvmWatch watch = new JvmWatch(pid, anyUser);
-                Screen screen = Screen.of(output);
-                Keys keys = Keys.of(screen)) {
+                Screen screen = Screen.of(output)) {
             TopText text = new TopText(screen.chartColumns(), screen.showsUnicode());
             TopView view = new TopView();
             List<JvmRates> jvms = List.of();
@@ -42,7 +40,7 @@ public record TopRun(OptionalLong pid, boolean anyUser, double intervalSeconds, 
             boolean over = false;
             for (long round = 0; round < rounds && !over; round++) {
                 due += interval;
-                if (!sleptUntil(due, keys, view, text, screen, jvms)) {
+                if (!sleptUntil(due, view, text, screen, jvms)) {
                     break;
                 }
                 jvms = watch.next();
@@ -66,10 +64,10 @@ public record TopRun(OptionalLong pid, boolean anyUser, double intervalSeconds, 
 
     /** Waits for the next round, and shows what keys change. Returns false if the command ends. */
     private static boolean sleptUntil(
-            long due, Keys keys, TopView view, TopText text, Screen screen, List<JvmRates> shown) {
+            long due, TopView view, TopText text, Screen screen, List<JvmRates> shown) {
         try {
             for (long left = due - System.nanoTime(); left > 0; left = due - System.nanoTime()) {
-                Optional<Integer> key = keys.next(left);
+                Optional<Integer> key = screen.nextKey(left);
                 if (key.isPresent()) {
                     if (!view.take(key.get())) {
                         return false;

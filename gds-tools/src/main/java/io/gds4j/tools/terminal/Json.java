@@ -13,7 +13,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Writes a JSON object on one line, with the fields in the order of the map. Invisible characters of texts are escaped. */
-public final class Json {
+final class Json {
     /** Decimal places: nanoseconds are the finest measured unit. */
     private static final int DECIMALS = 9;
 
@@ -25,7 +25,7 @@ public final class Json {
      *
      * @param object fields; a value is null, a Boolean, Number or CharSequence, or a Map or Iterable of such values
      */
-    public static String line(Map<String, ? extends @Nullable Object> object) {
+    static String line(Map<String, ? extends @Nullable Object> object) {
         StringWriter text = new StringWriter(1024);
         try (JsonGenerator generator = new JsonFactory().createGenerator(text)) {
             write(generator, object);

@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
  * The keys that a user presses, one by one and without an echo, while a command draws a screen. There are none without a terminal, and
  * in the background, where the kernel would stop a process that reads them.
  */
-public final class Keys implements AutoCloseable {
+final class Keys implements AutoCloseable {
     /** Fields of /proc/self/stat behind the name: group of the process, and the group that the terminal serves. */
     private static final int GROUP = 2;
     private static final int FOREGROUND = 5;
@@ -32,9 +32,14 @@ public final class Keys implements AutoCloseable {
         }
     }
 
-    /** Returns the keys beside a screen. */
-    public static Keys of(Screen screen) {
-        return new Keys(screen.chartColumns() > 0 && isInForeground() ? TerminalQueries.stty("-g").strip() : "");
+    /** Returns the keys that the user of the terminal presses. */
+    static Keys ofTerminal() {
+        return new Keys(isInForeground() ? TerminalQueries.stty("-g").strip() : "");
+    }
+
+    /** Returns no keys. */
+    static Keys none() {
+        return new Keys("");
     }
 
     private static boolean isInForeground() {
@@ -63,7 +68,7 @@ public final class Keys implements AutoCloseable {
      * @param nanos longest wait; 0 or less returns at once
      * @return the key; empty if none was pressed
      */
-    public Optional<Integer> next(long nanos) throws InterruptedException {
+    Optional<Integer> next(long nanos) throws InterruptedException {
         return Optional.ofNullable(pressed.poll(nanos, TimeUnit.NANOSECONDS));
     }
 

@@ -65,7 +65,7 @@ public record Output(
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             fields.accept(object);
-            terminal.out().println(Json.line(object));
+            terminal.printJson(object);
         } else if (table()) {
             terminal.shown(lines.get().stream().map(InertText::line).toList()).forEach(terminal.out()::println);
         }

@@ -12,7 +12,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Standard output in UTF-8 that keeps the reason of a failed write. PrintStream alone only reports that one failed. */
-public final class ResultStream extends PrintStream {
+final class ResultStream extends PrintStream {
     private final Sink sink;
 
     private ResultStream(Sink sink) {
@@ -24,14 +24,12 @@ public final class ResultStream extends PrintStream {
         return new ResultStream(new Sink());
     }
 
-    /** Reason of the last failed write; empty if none failed. */
-    public Optional<String> failure() {
-        return Optional.ofNullable(sink.failure);
-    }
-
-    /** True if the reader closed the pipe, as {@code head} does after enough lines. */
-    public boolean readerLeft() {
-        return sink.failure != null && sink.failure.equals(SystemReason.BROKEN_PIPE.text());
+    /** Reason of the last failed write; empty if the reader closed the pipe, as {@code head} does after enough lines. */
+    Optional<String> failure() {
+        String failure = sink.failure;
+        return SystemReason.BROKEN_PIPE.text().equals(failure)
+                ? Optional.empty()
+                : Optional.of(failure == null ? "write failed" : failure);
     }
 
     private static final class Sink extends OutputStream {

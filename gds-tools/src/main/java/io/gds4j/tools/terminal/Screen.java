@@ -3,10 +3,11 @@ package io.gds4j.tools.terminal;
 import io.gds4j.internal.text.InertText;
 import java.io.PrintStream;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Shows blocks of lines: on a terminal each in the place of the one before, on a screen of its own, which the end and a signal leave;
- * elsewhere one after the other, with an empty line between them. Thread-safe.
+ * elsewhere one after the other, with an empty line between them. Hears the keys that the user presses meanwhile. Thread-safe.
  */
 public final class Screen implements AutoCloseable {
     /** Also lets the terminal cut lines that are too long, such as names without spaces: a wrapped line would scroll the others away. */
@@ -21,6 +22,7 @@ public final class Screen implements AutoCloseable {
     private final boolean redraws;
     /** Leaves the screen on a signal, so that the shell's prompt stands where it stood before. */
     private final Thread hook = new Thread(this::leave, "gds-screen-leave");
+    private final Keys keys;
     private List<String> last = List.of();
     private boolean entered;
     private boolean closed;
@@ -29,6 +31,7 @@ public final class Screen implements AutoCloseable {
         this.output = output;
         this.terminal = output.terminal();
         this.redraws = redraws;
+        this.keys = chartColumns() > 0 ? Keys.ofTerminal() : Keys.none();
     }
 
     /** Returns the screen of an output. */
@@ -44,6 +47,16 @@ public final class Screen implements AutoCloseable {
     /** True if block characters can be shown. */
     public boolean showsUnicode() {
         return terminal.showsUnicode();
+    }
+
+    /**
+     * Waits for the next key.
+     *
+     * @param nanos longest wait; 0 or less returns at once
+     * @return the key; empty if none was pressed
+     */
+    public Optional<Integer> nextKey(long nanos) throws InterruptedException {
+        return keys.next(nanos);
     }
 
     /** Shows a block. */
@@ -96,6 +109,7 @@ public final class Screen implements AutoCloseable {
     /** Leaves the screen, and prints the last block where the command was called. */
     @Override
     public synchronized void close() {
+        keys.close();
         if (!entered) {
             closed = true;
             return;

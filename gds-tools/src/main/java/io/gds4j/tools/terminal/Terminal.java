@@ -5,6 +5,7 @@ import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +37,16 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
                 System.getenv(),
                 () -> TerminalQueries.isTerminal(STANDARD_ERROR),
                 () -> TerminalQueries.isTerminal(STANDARD_OUTPUT));
+    }
+
+    /** Prints a JSON object on one line of {@code out}. */
+    public void printJson(Map<String, ? extends @Nullable Object> object) {
+        out.println(Json.line(object));
+    }
+
+    /** Returns why a write to this process's output failed; empty if its reader left, which is no failure. */
+    public Optional<String> failure() {
+        return out instanceof ResultStream results ? results.failure() : Optional.empty();
     }
 
     /**
