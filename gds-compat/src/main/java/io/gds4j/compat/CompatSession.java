@@ -1,12 +1,6 @@
 package io.gds4j.compat;
 
-import io.gds4j.compat.batch.CoalescedDeviceReads;
 import io.gds4j.compat.batch.CompatBatches;
-import io.gds4j.compat.batch.CompatEntryRunner;
-import io.gds4j.compat.batch.EntryRunner;
-import io.gds4j.compat.batch.IoUringUse;
-import io.gds4j.compat.batch.RequestRunners;
-import io.gds4j.compat.batch.UringTransfers;
 import io.gds4j.compat.deliver.ThreadContext;
 import io.gds4j.compat.file.IoPolicy;
 import io.gds4j.compat.file.RegisteredFiles;
@@ -14,8 +8,6 @@ import io.gds4j.compat.file.RequestLog.Severity;
 import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.compat.plan.TransferPlanner;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.work.GpuLocality;
-import io.gds4j.compat.work.RequestContext;
 import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -24,7 +16,6 @@ import io.gds4j.engine.memory.AvailableHostMemory;
 import io.gds4j.engine.memory.RegisteredBuffers;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.GpuPinning;
 import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.statistics.CuFileCounters;
@@ -37,12 +28,9 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.DriverLimits;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.Function;
-import java.util.function.IntConsumer;
 
 /**
  * An open driver: its descriptors, registrations, slabs and threads. The first open creates the session. The last close waits for
@@ -72,7 +60,6 @@ final class CompatSession {
     private final Optional<PreparedGpus> gpus;
     private final TransferEngine engine;
     private final RequestExecutor executor;
-    private final IoUringUse ioUring;
     private final CompatBatches batches;
     private final CompatStreams streams;
     private final InFlight inFlight = InFlight.ofManyThreads();
@@ -88,20 +75,17 @@ final class CompatSession {
         this.files = new RegisteredFiles(posix, policy, log);
         this.bounds = new AllocationBounds(contexts);
         this.buffers = new RegisteredBuffers<>(limits::maxPinnedKb);
-        Pinning pinning =
-                contexts.<Pinning>map(known -> new GpuPinning(known, log::warn))
-                        .orElse(Pinning.NONE);
         Parallelism parallelism = Parallelism.of(config, Runtime.getRuntime().availableProcessors());
         this.pool = new BouncePool(
-                posix, pinning, config, contexts.map(StreamWaits::of).orElseGet(StreamWaits::new),
+                posix, Pinning.of(contexts, log::warn), config,
+                contexts.map(StreamWaits::of).orElseGet(StreamWaits::new),
                 parallelism.workers() + CALLERS);
         this.gpus = contexts.map(known -> new PreparedGpus(known, pool));
         PreparedGpus prepared = gpus.orElse(null);
-        this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.engine = new TransferEngine(
                 parallelism,
                 heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, contexts.orElse(null)),
-                moveNear(contexts, parallelism.workers() + 1),
+                TransferEngine.moveNear(posix, contexts, parallelism.workers() + 1),
                 contexts.isPresent());
         gpus.ifPresent(all -> all.helpedBy(engine::prepareBeside));
         TransferPlanner planner = new TransferPlanner(
@@ -109,19 +93,7 @@ final class CompatSession {
         this.executor = new RequestExecutor(
                 files.descriptorTable(), planner, engine, pool, prepared, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY),
                 log);
-        Function<RequestContext, EntryRunner> makeRunner = context -> {
-            UringTransfers uringTransfers = new UringTransfers(executor, ioUring, counters);
-            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(context.thread(), executor, uringTransfers);
-            return new CompatEntryRunner(context, executor, deviceReads, uringTransfers, statistics, log);
-        };
-        this.batches = new CompatBatches(
-                executor,
-                config.get(CuFileKeys.IO_BATCHSIZE).intValue(),
-                ioUring.isOn()
-                        ? RequestRunners.withIoUring(engine, makeRunner)
-                        : new RequestRunners(engine, makeRunner),
-                statistics,
-                log);
+        this.batches = new CompatBatches(posix, config, engine, executor, counters, statistics, log);
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
         this.streams = new CompatStreams(executor, log, contexts, engine, gpus, parallel);
         this.exitTask = ExitTask.register("cuFileDriverOpen", "gds4j-exit", this::drainForExit);
@@ -130,14 +102,6 @@ final class CompatSession {
                 "driver open: POSIX engine, %s, slabs of %s KiB",
                 contexts.isPresent() ? "CUDA driver" : "no CUDA driver",
                 config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB));
-    }
-
-    private IntConsumer moveNear(Optional<CudaContexts> gpus, int least) {
-        return gpus.map(known -> new GpuLocality(posix, known.cuda(), Path.of("/sys"), least))
-                .<IntConsumer>map(known -> known::moveNear)
-                .orElse(gpu -> {
-                    // there is no GPU
-                });
     }
 
     long peakStagingBytes() {
@@ -150,7 +114,7 @@ final class CompatSession {
 
     /** Returns whether io_uring is used, or why not. */
     String ioUring() {
-        return ioUring.state();
+        return batches.ioUring();
     }
 
     /** Returns the number of calls, entries of batches and operations of streams that are not over. */

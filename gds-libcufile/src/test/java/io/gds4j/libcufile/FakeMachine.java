@@ -8,7 +8,6 @@ import io.gds4j.ffi.cufile.FakeCuFile;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.libcufile.process.LibraryEnvironment;
 import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.IoPath;
@@ -53,9 +52,7 @@ public final class FakeMachine {
         this.posix = posix;
         FakeCuFile made = new FakeCuFile(cuda);
         this.fake = later ? made.withLaterFunctions() : made;
-        LibraryEnvironment environment =
-                new LibraryEnvironment(posix, Map.of(), Path.of(System.getProperty("java.io.tmpdir")));
-        this.process = new LibraryProcess(() -> seam.apply(fake.library()), environment);
+        this.process = new LibraryProcess(() -> seam.apply(fake.library()), posix, Map.of());
     }
 
     /** Makes the machine move bytes directly between the GPU and every file from now on. */

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * for all copies. While a group is copied, the next one is read. With io_uring, all direct reads of a group are in flight at the same
  * time. Entries that fail in a group stay undone: they are retried individually, so that each gets its own error. Used by one thread.
  */
-public final class CoalescedDeviceReads implements CopySlots.PieceFailures {
+final class CoalescedDeviceReads implements CopySlots.PieceFailures {
     private static final String FUNCTION = "cuFileRead";
 
     /** Numbers of pieces: one who copies waits at once for the copies of a single one. */
@@ -133,7 +133,7 @@ public final class CoalescedDeviceReads implements CopySlots.PieceFailures {
         }
     }
 
-    public CoalescedDeviceReads(ThreadContext thread, RequestExecutor executor, UringTransfers uringTransfers) {
+    CoalescedDeviceReads(ThreadContext thread, RequestExecutor executor, UringTransfers uringTransfers) {
         this.thread = thread;
         this.executor = executor;
         this.planner = executor.planner();

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * A batch: the number of entries at work, and the events that the program has not taken. An entry occupies a place from its
  * submission until its event is taken. Thread-safe.
  */
-public final class CompatBatch implements BackendBatch {
+final class CompatBatch implements BackendBatch {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
 

@@ -3,9 +3,15 @@ package io.gds4j.compat.batch;
 import io.gds4j.compat.file.RequestLog;
 import io.gds4j.compat.file.RequestLog.Severity;
 import io.gds4j.compat.transfer.RequestExecutor;
+import io.gds4j.compat.work.RequestContext;
+import io.gds4j.compat.work.TransferEngine;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.Posix;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
@@ -14,6 +20,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import java.util.function.Predicate;
 
 /** The batches of a driver session: the functions {@code cuFileBatchIO*}. */
@@ -26,23 +33,43 @@ public final class CompatBatches {
     private static final Duration LONG = Duration.ofMillis(500);
 
     private final RequestExecutor executor;
+    /** {@code properties.io_batchsize}. */
     private final int largest;
+    private final IoUringUse ioUring;
     private final RequestRunners runners;
     private final CuFileCounters counters;
     private final RequestLog log;
     private final Set<CompatBatch> batches = ConcurrentHashMap.newKeySet();
 
-    /** @param largest {@code properties.io_batchsize} */
+    /**
+     * Has no batch yet, and tries io_uring if the configuration prefers it.
+     *
+     * @param bytes counts what goes through io_uring
+     */
     public CompatBatches(
-            RequestExecutor executor, int largest, RequestRunners runners, CuFileCounters counters, RequestLog log) {
+            Posix posix, CuFileConfig config, TransferEngine engine, RequestExecutor executor, PathCounters bytes,
+            CuFileCounters counters, RequestLog log) {
         this.executor = executor;
-        this.largest = largest;
-        this.runners = runners;
+        this.largest = config.get(CuFileKeys.IO_BATCHSIZE).intValue();
+        this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.counters = counters;
         this.log = log;
+        Function<RequestContext, EntryRunner> makeRunner = context -> {
+            UringTransfers uringTransfers = new UringTransfers(executor, ioUring, bytes);
+            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(context.thread(), executor, uringTransfers);
+            return new CompatEntryRunner(context, executor, deviceReads, uringTransfers, counters, log);
+        };
+        this.runners = ioUring.isOn()
+                ? RequestRunners.withIoUring(engine, makeRunner)
+                : new RequestRunners(engine, makeRunner);
     }
 
-    public CompatBatch setUp(int capacity) {
+    /** Returns {@code off}, {@code on}, or why io_uring is not used. */
+    public String ioUring() {
+        return ioUring.state();
+    }
+
+    public BackendBatch setUp(int capacity) {
         boolean succeeded = capacity >= 1 && capacity <= largest;
         counters.batchSetUp(succeeded);
         if (!succeeded) {

@@ -22,7 +22,7 @@ import java.util.Deque;
 import java.util.List;
 
 /** Serves claims on one thread: small and adjacent reads in groups where that is possible, other entries one by one. */
-public final class CompatEntryRunner implements EntryRunner {
+final class CompatEntryRunner implements EntryRunner {
     /** Number of groups after which a thread gives its slabs back, although there is more to do: others may wait for them. */
     private static final int MAX_GROUPS = 16;
 
@@ -47,7 +47,7 @@ public final class CompatEntryRunner implements EntryRunner {
     private record Begun(Claim claim, long groups) {
     }
 
-    public CompatEntryRunner(
+    CompatEntryRunner(
             RequestContext context,
             RequestExecutor executor,
             CoalescedDeviceReads deviceReads,

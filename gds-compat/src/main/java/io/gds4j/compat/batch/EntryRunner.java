@@ -1,7 +1,7 @@
 package io.gds4j.compat.batch;
 
 /** Serves claims on one thread. The copies of one claim may go on while the next claim is read. */
-public interface EntryRunner extends AutoCloseable {
+interface EntryRunner extends AutoCloseable {
     /** The result of an entry that was not served in a group. */
     long UNDONE = Long.MIN_VALUE;
 

@@ -8,7 +8,7 @@ import java.lang.System.Logger.Level;
 import org.jspecify.annotations.Nullable;
 
 /** Whether a session uses io_uring: {@code properties.prefer_iouring} asks for it, and the kernel must allow it. Thread-safe. */
-public final class IoUringUse {
+final class IoUringUse {
     /** Number of reads of one thread in flight at a time. With more, neither a loop device nor an NVMe drive gets faster. */
     static final int DEPTH = 32;
 
@@ -17,7 +17,7 @@ public final class IoUringUse {
     private volatile String state;
 
     /** Tries io_uring once, so that the statistics know the state from the beginning. */
-    public IoUringUse(Posix posix, boolean preferred) {
+    IoUringUse(Posix posix, boolean preferred) {
         this.posix = posix;
         this.wanted = preferred;
         this.state = preferred ? "on" : "off";
@@ -55,12 +55,12 @@ public final class IoUringUse {
         System.getLogger("io.gds4j.compat").log(Level.INFO, "io_uring {0}; threads serve instead", why);
     }
 
-    public boolean isOn() {
+    boolean isOn() {
         return wanted;
     }
 
     /** Returns {@code off}, {@code on}, or why io_uring is not used. */
-    public String state() {
+    String state() {
         return state;
     }
 }

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * Threads that run the entries of batches. Each claims a share of a submission at a time ({@link Shares}); batches take turns. Who waits
  * for entries may help. A thread starts when there is work for it, and lives until {@link #close}.
  */
-public final class RequestRunners {
+final class RequestRunners {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
 
     /** Number of threads that keep a disk busy, whatever the number of processors. */
@@ -48,18 +48,18 @@ public final class RequestRunners {
     private record Helper(RequestContext context, EntryRunner runner) {
     }
 
-    public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        this(engine, makeRunner, MAX_THREADS, REQUESTS_PER_RUNNER);
+    RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
+        this(engine, makeRunner, REQUESTS_PER_RUNNER);
     }
 
     /** Creates threads that have many reads in flight each. */
-    public static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        return new RequestRunners(engine, makeRunner, MAX_THREADS, Shares.MAX_SMALL);
+    static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
+        return new RequestRunners(engine, makeRunner, Shares.MAX_SMALL);
     }
 
-    public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int most,
-            int perRunner) {
-        this(engine, makeRunner, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
+    private RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int perRunner) {
+        this(engine, makeRunner, MAX_THREADS, perRunner,
+                Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
     }
 
     /**
@@ -68,7 +68,7 @@ public final class RequestRunners {
      * @param perRunner number of small entries for which one more thread pays
      * @param factory makes the threads
      */
-    public RequestRunners(
+    RequestRunners(
             TransferEngine engine,
             Function<RequestContext, EntryRunner> makeRunner,
             int most,

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * Moves direct entries between files and host memory through an io_uring, many at a time. Entries that fail here stay undone: they
  * are retried individually, so that each gets its own error. Used by one thread.
  */
-public final class UringTransfers {
+final class UringTransfers {
     /** Largest entry in bytes. */
     private static final long MAX_BYTES = 1 << 20;
 
@@ -38,7 +38,7 @@ public final class UringTransfers {
     private record Held(FileDescriptors descriptors, RangeLocks.Hold hold) {
     }
 
-    public UringTransfers(RequestExecutor executor, IoUringUse use, PathCounters counters) {
+    UringTransfers(RequestExecutor executor, IoUringUse use, PathCounters counters) {
         this.executor = executor;
         this.planner = executor.planner();
         this.use = use;

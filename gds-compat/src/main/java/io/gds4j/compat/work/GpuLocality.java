@@ -14,7 +14,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * Moves threads to the processors near a GPU: those of its NUMA node, according to the kernel. Slabs that these threads touch first
  * are on that node, too. On a machine with one node, nothing changes.
  */
-public final class GpuLocality {
+final class GpuLocality {
     private final Posix posix;
     private final Cuda cuda;
     private final Path system;
@@ -27,7 +27,7 @@ public final class GpuLocality {
      * @param system /sys
      * @param least a thread stays where it is if fewer processors are near: a container may leave a program few on that node
      */
-    public GpuLocality(Posix posix, Cuda cuda, Path system, int least) {
+    GpuLocality(Posix posix, Cuda cuda, Path system, int least) {
         this.posix = posix;
         this.cuda = cuda;
         this.system = system;
@@ -35,7 +35,7 @@ public final class GpuLocality {
     }
 
     /** Restricts the calling thread to those of its allowed processors that are near the GPU. */
-    public void moveNear(int gpu) {
+    void moveNear(int gpu) {
         BitSet allowed = new BitSet();
         BitSet wanted = (BitSet) near.computeIfAbsent(gpu, this::processors).clone();
         if (wanted.isEmpty() || posix.affinity(allowed) < 0) {

@@ -7,10 +7,14 @@ import io.gds4j.compat.plan.TransferCourse;
 import io.gds4j.compat.plan.Workload;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.IdlePlaces;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.posix.Posix;
 import io.gds4j.internal.lifetime.CallThreads;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.Operation;
+import java.nio.file.Path;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.Function;
@@ -45,6 +49,19 @@ public final class TransferEngine {
         this.makeContext = makeContext;
         this.calls = hasGpu ? new CallThreads("gds4j-call-") : null;
         this.workers = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
+    }
+
+    /**
+     * Returns what moves the calling thread near a GPU; without a GPU it moves none.
+     *
+     * @param least a thread stays where it is if fewer processors are near
+     */
+    public static IntConsumer moveNear(Posix posix, Optional<CudaContexts> contexts, int least) {
+        return contexts.map(known -> new GpuLocality(posix, known.cuda(), Path.of("/sys"), least))
+                .<IntConsumer>map(near -> near::moveNear)
+                .orElse(gpu -> {
+                    // there is no GPU
+                });
     }
 
     /**

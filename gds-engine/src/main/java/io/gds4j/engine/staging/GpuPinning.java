@@ -7,12 +7,12 @@ import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.function.Consumer;
 
 /** Pins slabs for every context of the process. */
-public final class GpuPinning implements Pinning {
+final class GpuPinning implements Pinning {
     private final CudaContexts contexts;
     private final Consumer<String> warnings;
 
     /** @param warnings receives the reason why memory could not be pinned */
-    public GpuPinning(CudaContexts contexts, Consumer<String> warnings) {
+    GpuPinning(CudaContexts contexts, Consumer<String> warnings) {
         this.contexts = contexts;
         this.warnings = warnings;
     }

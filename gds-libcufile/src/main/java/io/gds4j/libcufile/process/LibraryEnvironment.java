@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * show it and child processes do not inherit it. The file, and the log unless the settings name a folder, stand in a
  * temporary folder that is deleted when the JVM exits.
  */
-public final class LibraryEnvironment {
+final class LibraryEnvironment {
     private static final String FUNCTION = "cuFileDriverOpen";
     private static final String FILE_VARIABLE = "CUFILE_ENV_PATH_JSON";
     private static final String PREFIX = "gds4j-libcufile-";
@@ -38,7 +38,7 @@ public final class LibraryEnvironment {
      * @param environment variables of this process
      * @param parent where the temporary folder is made
      */
-    public LibraryEnvironment(Posix posix, Map<String, String> environment, Path parent) {
+    LibraryEnvironment(Posix posix, Map<String, String> environment, Path parent) {
         this.posix = posix;
         this.environment = environment;
         this.parent = parent;

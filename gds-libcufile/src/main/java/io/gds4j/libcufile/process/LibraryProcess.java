@@ -19,12 +19,14 @@ import io.gds4j.ffi.cufile.CuFileVersion;
 import io.gds4j.ffi.cufile.FfmCuFileLibrary;
 import io.gds4j.ffi.cufile.LibCuFile;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
@@ -47,8 +49,7 @@ public final class LibraryProcess {
     private static final class Real {
         static final LibraryProcess INSTANCE = new LibraryProcess(
                 LibraryProcess::loadReal,
-                new LibraryEnvironment(
-                        FfmPosix.instance(), System.getenv(), Path.of(System.getProperty("java.io.tmpdir"))));
+                FfmPosix.instance(), System.getenv());
     }
 
     private final Supplier<CuFileLibrary> loader;
@@ -61,10 +62,13 @@ public final class LibraryProcess {
     private boolean exitHooked;
     private boolean exiting;
 
-    /** @param loader throws a {@link CuFileException} if there is no library */
-    public LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment) {
+    /**
+     * @param loader throws a {@link CuFileException} if there is no library
+     * @param variables environment variables of this process
+     */
+    public LibraryProcess(Supplier<CuFileLibrary> loader, Posix posix, Map<String, String> variables) {
         this.loader = loader;
-        this.environment = environment;
+        this.environment = new LibraryEnvironment(posix, variables, Path.of(System.getProperty("java.io.tmpdir")));
     }
 
     public static LibraryProcess ofThisProcess() {
