@@ -35,7 +35,7 @@ import java.util.function.Supplier;
 
 /** cuFile over POSIX: forwards each function to the {@link CompatSession} of the open driver. */
 public final class CompatBackend implements CuFileBackend {
-    public static final String NAME = "compat";
+    public static final String NAME = CompatControls.NAME;
 
     private final Posix posix;
     private final Optional<CudaContexts> contexts;

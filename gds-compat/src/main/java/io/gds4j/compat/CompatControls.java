@@ -25,6 +25,7 @@ import java.util.function.Supplier;
 
 /** Parameters, limits, peer-to-peer flags, topology and statistics of a {@link CompatBackend}. */
 final class CompatControls extends CountedControls<CompatSession> {
+    static final String NAME = "compat";
     /** The newest version whose functions this backend serves. */
     private static final int VERSION = 1200;
 
@@ -73,7 +74,7 @@ final class CompatControls extends CountedControls<CompatSession> {
 
     @Override
     public String name() {
-        return CompatBackend.NAME;
+        return NAME;
     }
 
     @Override

@@ -14,9 +14,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.lifecycle.ExitTask;
 import io.gds4j.engine.memory.AvailableHostMemory;
 import io.gds4j.engine.memory.RegisteredBuffers;
-import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
@@ -76,10 +74,7 @@ final class CompatSession {
         this.bounds = new AllocationBounds(contexts);
         this.buffers = new RegisteredBuffers<>(limits::maxPinnedKb);
         Parallelism parallelism = Parallelism.of(config, Runtime.getRuntime().availableProcessors());
-        this.pool = new BouncePool(
-                posix, Pinning.of(contexts, log::warn), config,
-                contexts.map(StreamWaits::of).orElseGet(StreamWaits::new),
-                parallelism.workers() + CALLERS);
+        this.pool = new BouncePool(posix, contexts, log::warn, config, parallelism.workers() + CALLERS);
         this.gpus = contexts.map(known -> new PreparedGpus(known, pool));
         PreparedGpus prepared = gpus.orElse(null);
         this.engine = new TransferEngine(

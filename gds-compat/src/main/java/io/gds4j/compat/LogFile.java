@@ -6,6 +6,7 @@ import io.gds4j.internal.text.InertText;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.System.Logger.Level;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
@@ -22,6 +23,7 @@ import java.util.Objects;
  * line is written at once. At the largest size the file starts over, as libcufile's does. Thread-safe.
  */
 final class LogFile implements AutoCloseable {
+    static final String LOGGER = "io.gds4j.compat";
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("dd-MM-yyyy HH:mm:ss:SSS");
     private static final long PID = ProcessHandle.current().pid();
     /** Permission bit of a folder in which every user may make and rename files. */
@@ -120,7 +122,7 @@ final class LogFile implements AutoCloseable {
             bytes += encoded.length;
         } catch (IOException e) {
             failed = true;
-            SessionLog.warnAlone("no more lines in " + path + ": " + e.getMessage());
+            warnAlone("no more lines in " + path + ": " + e.getMessage());
         }
     }
 
@@ -130,7 +132,12 @@ final class LogFile implements AutoCloseable {
         try {
             out.close();
         } catch (IOException e) {
-            SessionLog.warnAlone("closing " + path + ": " + e.getMessage());
+            warnAlone("closing " + path + ": " + e.getMessage());
         }
+    }
+
+    /** Logs a problem to the logger only. */
+    static void warnAlone(String message) {
+        System.getLogger(LOGGER).log(Level.WARNING, InertText.line(message));
     }
 }

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * DEBUG for the logger.
  */
 final class SessionLog implements RequestLog, AutoCloseable {
-    static final String NAME = "io.gds4j.compat";
+    static final String NAME = LogFile.LOGGER;
 
     private static final String FILE_NAME = "cufile.log";
     private static final long MIB = 1 << 20;
@@ -50,7 +50,7 @@ final class SessionLog implements RequestLog, AutoCloseable {
             return new SessionLog(level, new LogFile(path, most < 0 ? -1 : most * MIB));
         } catch (IOException | InvalidPathException e) {
             // A path is invalid if the locale has no bytes for one of its characters.
-            warnAlone("no log file: " + e.getMessage());
+            LogFile.warnAlone("no log file: " + e.getMessage());
             return new SessionLog(level, null);
         }
     }
@@ -77,13 +77,8 @@ final class SessionLog implements RequestLog, AutoCloseable {
 
     /** Logs a problem that does not stop the work, to the logger at any level. */
     void warn(String message) {
-        warnAlone(message);
+        LogFile.warnAlone(message);
         write(Severity.WARN, message);
-    }
-
-    /** Logs a problem to the logger only. */
-    static void warnAlone(String message) {
-        System.getLogger(NAME).log(Level.WARNING, InertText.line(message));
     }
 
     @Override

@@ -548,7 +548,7 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
                     source, itinerary, bufferBytes, ringMemory.bytes(), threads);
             Optional<WindowBlocks> blocks = WindowBlocks.of(
                     order, source, ringMemory, memory, planner.longestTask() * threads);
-            blocks.ifPresent(ringMemory::closesToo);
+            blocks.ifPresent(known -> ringMemory.closesToo(known::close));
             BatchRing ring = new BatchRing(
                     planner, ringMemory, buffers, position -> state.at(share.rank(), position), begin, closeTimeout);
             List<Thread> readers = new ArrayList<>(threads);

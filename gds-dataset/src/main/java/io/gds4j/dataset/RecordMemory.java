@@ -63,9 +63,9 @@ final class RecordMemory implements AutoCloseable {
         }
     }
 
-    /** Closes blocks with this memory. */
-    void closesToo(WindowBlocks blocks) {
-        closing = blocks::close;
+    /** Has this memory close something else with it. */
+    void closesToo(Runnable other) {
+        closing = other;
     }
 
     CuFileDriver driver() {

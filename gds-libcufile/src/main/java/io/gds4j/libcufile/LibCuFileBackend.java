@@ -41,7 +41,7 @@ import java.util.Optional;
  * Statistics are those of the session; gds4j counts them.
  */
 final class LibCuFileBackend implements CuFileBackend {
-    static final String NAME = "libcufile";
+    static final String NAME = LibraryControls.NAME;
 
     private final LibraryProcess process;
     private final CuFileConfig config;

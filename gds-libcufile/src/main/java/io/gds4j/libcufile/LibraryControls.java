@@ -33,6 +33,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Limits, parameters, peer-to-peer flags, statistics and reports of the library for a {@link LibCuFileBackend}. */
 final class LibraryControls extends CountedControls<LibCuFileSession> {
+    static final String NAME = "libcufile";
     private final LibraryProcess process;
     private final CuFileConfig config;
     private final boolean directOnly;
@@ -59,7 +60,7 @@ final class LibraryControls extends CountedControls<LibCuFileSession> {
 
     @Override
     public String name() {
-        return LibCuFileBackend.NAME;
+        return NAME;
     }
 
     /** The library does not report the size of its pools. */

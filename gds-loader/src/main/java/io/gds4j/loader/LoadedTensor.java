@@ -43,6 +43,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LoadedTensor implements SavePlan.TensorInMemory {
     private static final String FUNCTION = "LoadedTensor";
+    /** Native code reads elements of up to 8 bytes at once. */
+    private static final long MAX_ALIGNMENT = Long.BYTES;
 
     private final TensorInfo info;
     private final MemoryRange range;
@@ -132,8 +134,19 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
      *         an arena that the program can close; CUDA_POINTER_INVALID if the tensor is freed
      */
     public TensorLoan lend() {
-        TensorLoan.requireAligned(this);
+        requireAligned();
         return TensorLoan.of("LoadedTensor.lend() of " + CheckpointException.quote(name()), List.of(range));
+    }
+
+    /** Throws if native code could not read the tensor by its elements, as it may stand in a mapped file. */
+    void requireAligned() {
+        TensorInfo info = info();
+        long alignment = Math.clamp(Long.lowestOneBit(info.dtype().blockBytes()), 1, MAX_ALIGNMENT);
+        if (length() > 0 && address() % alignment != 0) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, "TensorLoan", info.file(),
+                    "tensor %s of %s begins at byte %s, no multiple of %s: load aligns it".formatted(
+                            CheckpointException.quote(info.name()), info.dtype(), info.fileOffset(), alignment));
+        }
     }
 
     /**

@@ -252,7 +252,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
      */
     public synchronized TensorLoan lend() {
         checkOpen();
-        held.values().forEach(one -> TensorLoan.requireAligned(one.tensor));
+        held.values().forEach(one -> one.tensor.requireAligned());
         return TensorLoan.of("LoadedTensors.lend()", blocks.stream().map(DestinationBlock::memory).toList());
     }
 

@@ -1,14 +1,10 @@
 package io.gds4j.loader;
 
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.CallSite;
 import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.internal.lifetime.Loan;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
-import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,8 +26,6 @@ import java.util.List;
  * @since 0.1
  */
 public final class TensorLoan implements AutoCloseable {
-    /** Native code reads elements of up to 8 bytes at once. */
-    private static final long MAX_ALIGNMENT = Long.BYTES;
 
     private final List<Loan> loans;
 
@@ -47,17 +41,6 @@ public final class TensorLoan implements AutoCloseable {
             memory.forEach(range -> loans.add(MemoryAccess.USES.lend(range, borrower)));
             return new TensorLoan(loans);
         });
-    }
-
-    /** Refuses a tensor that native code could not read by its elements, as files may have them. */
-    static void requireAligned(LoadedTensor tensor) {
-        TensorInfo info = tensor.info();
-        long alignment = Math.clamp(Long.lowestOneBit(info.dtype().blockBytes()), 1, MAX_ALIGNMENT);
-        if (tensor.length() > 0 && tensor.address() % alignment != 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "TensorLoan", info.file(),
-                    "tensor %s of %s begins at byte %s, no multiple of %s: load aligns it".formatted(
-                            CheckpointException.quote(info.name()), info.dtype(), info.fileOffset(), alignment));
-        }
     }
 
     /** Returns true until {@link #close}. */

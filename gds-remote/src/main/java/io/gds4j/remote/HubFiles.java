@@ -28,7 +28,7 @@ public final class HubFiles {
      * @throws io.gds4j.error.CuFileException INVALID_VALUE for another URL
      */
     public static SourcePath path(URI uri, HubOptions options) {
-        HubNames.Place place = HubNames.of(Objects.requireNonNull(uri, "uri"), options);
+        HubNames.Place place = HubNames.of(Objects.requireNonNull(uri, "uri"), options.endpoint());
         return new HttpFileSystem(new HubStore(place.names(), options)).path(URI.create("hf://hub" + place.rest()));
     }
 }

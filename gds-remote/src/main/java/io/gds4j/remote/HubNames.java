@@ -31,7 +31,7 @@ record HubNames(String root, String kind, String id, String revision, URI endpoi
     }
 
     /** @throws CuFileException INVALID_VALUE for another URL; the message has nothing of it, which may be a password */
-    static Place of(URI uri, HubOptions options) {
+    static Place of(URI uri, URI endpoint) {
         Matcher matcher = URL.matcher(ObjectName.ascii(uri).toString());
         if (!matcher.matches() || uri.getRawQuery() != null || uri.getRawFragment() != null) {
             throw notAllowed("");
@@ -45,7 +45,7 @@ record HubNames(String root, String kind, String id, String revision, URI endpoi
         }
         String kind = matcher.group(2) == null ? "models" : "datasets";
         return new Place(
-                new HubNames("hf" + matcher.group(1).substring(2), kind, id, revision, options.endpoint()),
+                new HubNames("hf" + matcher.group(1).substring(2), kind, id, revision, endpoint),
                 matcher.group(5));
     }
 

@@ -15,7 +15,7 @@ import java.util.Objects;
 import java.util.Optional;
 
 /** Forwards every call to another allocator; a base for allocators that change a few calls. */
-abstract sealed class ForwardingAllocator implements MemoryAllocator permits LeakDetector, FaultyAllocator {
+abstract class ForwardingAllocator implements MemoryAllocator {
     private final MemoryAllocator delegate;
 
     ForwardingAllocator(MemoryAllocator delegate) {

@@ -1,7 +1,6 @@
 package io.gds4j.dataset.source;
 
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
@@ -83,29 +82,14 @@ final class FixedRecords implements RecordSource {
         return shape;
     }
 
-    /** Returns the part of a record: the last that starts at or in front of it. Those without records are passed. */
-    static int part(long[] starts, long record) {
-        if (starts.length == 2) {
-            return 0;
-        }
-        int found = Arrays.binarySearch(starts, record);
-        if (found < 0) {
-            return -found - 2;
-        }
-        while (starts[found + 1] == record) {
-            found++;
-        }
-        return found;
-    }
-
     @Override
     public int file(long record) {
-        return fileOf[part(starts, record)];
+        return fileOf[JoinedRecords.part(starts, record)];
     }
 
     @Override
     public long fileOffset(long record) {
-        int part = part(starts, record);
+        int part = JoinedRecords.part(starts, record);
         return firstOffsets[part] + (record - starts[part]) * stride;
     }
 

@@ -2,6 +2,7 @@ package io.gds4j.dataset.source;
 
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
@@ -36,7 +37,22 @@ final class JoinedRecords implements RecordSource {
     }
 
     private int part(long record) {
-        return FixedRecords.part(starts, record);
+        return part(starts, record);
+    }
+
+    /** Returns the part of a record: the last that starts at or in front of it. Those without records are passed. */
+    static int part(long[] starts, long record) {
+        if (starts.length == 2) {
+            return 0;
+        }
+        int found = Arrays.binarySearch(starts, record);
+        if (found < 0) {
+            return -found - 2;
+        }
+        while (starts[found + 1] == record) {
+            found++;
+        }
+        return found;
     }
 
     @Override

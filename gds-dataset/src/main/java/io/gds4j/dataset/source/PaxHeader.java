@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
  * @param size negative if it says nothing
  */
 record PaxHeader(@Nullable String name, long size) {
+    static final String SPARSE = "is a sparse file, allowed: whole files; write it without --sparse";
+
     private static final int MAX_DIGITS = 18;
 
     /**
@@ -33,7 +35,7 @@ record PaxHeader(@Nullable String name, long size) {
             String key = text.substring(space + 1, equals);
             String value = text.substring(equals + 1, (int) (at + length - 1));
             if (key.startsWith("GNU.sparse.")) {
-                throw RecordFormatException.malformed(file, begin + at, TarMembers.SPARSE);
+                throw RecordFormatException.malformed(file, begin + at, SPARSE);
             }
             if (key.equals("path")) {
                 name = value;

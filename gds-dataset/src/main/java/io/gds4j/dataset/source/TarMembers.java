@@ -31,7 +31,6 @@ final class TarMembers implements AutoCloseable {
     /** First bytes of numbers that octal digits have no room for, and of such below 0. */
     private static final int LARGE = 0x80;
     private static final int NEGATIVE = 0xff;
-    static final String SPARSE = "is a sparse file, allowed: whole files; write it without --sparse";
 
     private final HeaderFile file;
     private final HeaderScan scan;
@@ -122,7 +121,7 @@ final class TarMembers implements AutoCloseable {
 
     private void member(ByteBuffer block, byte type, String text, long bytes) {
         if (type == 'S') {
-            throw malformed(next, SPARSE);
+            throw malformed(next, PaxHeader.SPARSE);
         }
         name = text;
         data = next + BLOCK;

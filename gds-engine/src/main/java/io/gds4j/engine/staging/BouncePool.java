@@ -5,6 +5,7 @@ import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.internal.file.Pages;
@@ -12,9 +13,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -77,6 +80,19 @@ public final class BouncePool {
 
     public BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
         this(posix, pinning, config, new StreamWaits(), USUAL_THREADS);
+    }
+
+    /**
+     * Creates a pool without slabs, which pins them for every context of the process.
+     *
+     * @param contexts contexts of the CUDA driver, if there is one
+     * @param warnings receives the reason why memory could not be pinned
+     * @param threads threads that copy to or from GPUs at the same time without waiting for each other's slabs
+     */
+    public BouncePool(
+            Posix posix, Optional<CudaContexts> contexts, Consumer<String> warnings, CuFileConfig config, int threads) {
+        this(posix, contexts.<Pinning>map(known -> new GpuPinning(known, warnings)).orElse(Pinning.NONE), config,
+                contexts.map(StreamWaits::of).orElseGet(StreamWaits::new), threads);
     }
 
     /**

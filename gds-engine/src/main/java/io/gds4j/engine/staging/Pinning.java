@@ -1,9 +1,5 @@
 package io.gds4j.engine.staging;
 
-import io.gds4j.ffi.cuda.CudaContexts;
-import java.util.Optional;
-import java.util.function.Consumer;
-
 /** Pins memory for GPUs. */
 public interface Pinning {
     /** Pins nothing, for a process without a GPU. */
@@ -25,15 +21,6 @@ public interface Pinning {
         REFUSED,
         /** The program captures a graph, and the driver cannot be told that this call is not meant. */
         NOT_NOW
-    }
-
-    /**
-     * Returns what pins slabs for every context of the process; {@link #NONE} without a GPU.
-     *
-     * @param warnings receives the reason why memory could not be pinned
-     */
-    static Pinning of(Optional<CudaContexts> contexts, Consumer<String> warnings) {
-        return contexts.<Pinning>map(known -> new GpuPinning(known, warnings)).orElse(NONE);
     }
 
     Pinned pin(long address, long size);

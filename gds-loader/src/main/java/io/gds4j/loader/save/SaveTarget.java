@@ -25,6 +25,8 @@ import java.util.regex.Pattern;
 record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
 
     private static final String SUFFIX = ".safetensors";
+    /** Ends the name of the folder in which the parts of a {@link ShardedSave} wait. */
+    static final String SUFFIX_OF_PARTS = ".tmp";
     private static final String STEM = "model";
     private static final String ID = "[0-9a-f]{16}";
     private static final String NUMBERS = "-\\d{5}-of-\\d{5}";
@@ -62,7 +64,7 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
     /** Returns whether this is a file of {@link ShardedSave#part}, in a folder whose name others know before it is made. */
     boolean isShard() {
         return !isFolder && stem.matches("shard-\\d{5}-\\d+")
-                && String.valueOf(folder.getFileName()).endsWith(ShardedSave.SUFFIX);
+                && String.valueOf(folder.getFileName()).endsWith(SUFFIX_OF_PARTS);
     }
 
     /** Returns the target by another path of its folder. */

@@ -58,7 +58,6 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class ShardedSave implements AutoCloseable {
-    static final String SUFFIX = ".tmp";
     private static final String LOCK = ".%s.lock";
     /** Longest name, in bytes, whose lock and temporary folder have no more than the 255 bytes of a file name. */
     private static final int MAX_NAME = 255 - LOCK.formatted("").length();
@@ -97,7 +96,7 @@ public final class ShardedSave implements AutoCloseable {
         this.calls = calls;
         this.parent = around;
         this.stem = SaveTarget.fitting(String.valueOf(place.getFileName()), MAX_NAME);
-        this.temporary = around.resolve(stem + SUFFIX);
+        this.temporary = around.resolve(stem + SaveTarget.SUFFIX_OF_PARTS);
     }
 
     /**

@@ -7,20 +7,19 @@ import io.gds4j.memory.MemoryKind;
 /** Reads into one pinned buffer by pread while the GPU copies from other buffers. */
 final class AsyncCopyMover implements Mover {
     /** Number of buffers. */
-    static final int DEPTH = 4;
 
     private final PlainFile file;
     private final GpuStream stream;
     private final MemoryAllocation buffers;
     private final long largest;
-    private final long[] events = new long[DEPTH];
+    private final long[] events = new long[IoJob.COPIES];
 
     AsyncCopyMover(PlainFile file, MemoryAllocator allocator, int device, long largest) {
         this.file = file;
         this.largest = (largest + 4095) & -4096;
-        this.buffers = allocator.allocate(MemoryKind.HOST_PINNED, this.largest * DEPTH, device);
+        this.buffers = allocator.allocate(MemoryKind.HOST_PINNED, this.largest * IoJob.COPIES, device);
         this.stream = GpuStream.on(device);
-        for (int i = 0; i < DEPTH; i++) {
+        for (int i = 0; i < IoJob.COPIES; i++) {
             events[i] = stream.event();
         }
     }

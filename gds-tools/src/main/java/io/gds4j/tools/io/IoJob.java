@@ -61,11 +61,14 @@ public record IoJob(
         int fragments,
         boolean report) {
 
+    /** Copies to a GPU that a thread has in flight. */
+    static final int COPIES = 4;
+
     /** Number of requests in flight per thread. */
     public int depth() {
         return switch (transfer) {
             case GPU_BATCH, GPU_BATCH_STREAM -> batch;
-            case CPU_ASYNC_GPU -> AsyncCopyMover.DEPTH;
+            case CPU_ASYNC_GPU -> COPIES;
             default -> 1;
         };
     }

@@ -8,6 +8,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.rmi.server.RMISocketFactory;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
@@ -16,6 +17,9 @@ import java.util.regex.Pattern;
  * objects it holds, and which endpoint they name. Works for the threads that it is bound to; other threads of the process are free.
  */
 final class JmxGuard {
+    /** Time after which a JVM counts as one that does not answer. */
+    static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     /** The address of the agent: a stub in base64, and no name that would be looked up. */
     private static final Pattern ADDRESS =
             Pattern.compile("service:jmx:rmi://127\\.0\\.0\\.1/stub/[A-Za-z0-9+/=]{1,4096}");
@@ -87,7 +91,7 @@ final class JmxGuard {
         @Override
         public Socket createSocket(String host, int port) throws IOException {
             Socket socket = new Socket();
-            int millis = (int) (JvmReader.PATIENCE_NANOS / 1_000_000);
+            int millis = (int) (PATIENCE_NANOS / 1_000_000);
             boolean connected = false;
             try {
                 socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), millis);

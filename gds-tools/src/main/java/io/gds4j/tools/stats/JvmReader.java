@@ -14,9 +14,6 @@ import org.jspecify.annotations.Nullable;
  * @param <S> what is read of a session
  */
 final class JvmReader<S> implements AutoCloseable {
-    /** Time after which a JVM counts as one that does not answer. */
-    static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
-
     /**
      * An answer of the JVM.
      *
@@ -125,7 +122,7 @@ final class JvmReader<S> implements AutoCloseable {
      */
     List<S> answerNow() {
         ask();
-        await(System.nanoTime() + PATIENCE_NANOS);
+        await(System.nanoTime() + JmxGuard.PATIENCE_NANOS);
         synchronized (this) {
             if (failure != null) {
                 throw failure;

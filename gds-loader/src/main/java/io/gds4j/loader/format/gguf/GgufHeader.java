@@ -22,8 +22,6 @@ final class GgufHeader {
     /** Bytes of magic, version and the two counts. */
     static final int FIXED_BYTES = 24;
     static final String ALIGNMENT_KEY = "general.alignment";
-    /** Longest string of the reference implementation, in bytes. */
-    static final long MAX_STRING = 1 << 30;
     /** Longest key of the specification, in bytes. */
     private static final long MAX_KEY = 65_535;
     /**
@@ -135,7 +133,7 @@ final class GgufHeader {
     }
 
     private Object string(String what) {
-        int length = (int) in.stringLength(MAX_STRING, GgufRules.VALUE, what);
+        int length = (int) in.stringLength(GgufMetadata.MAX_STRING, GgufRules.VALUE, what);
         if (length <= GgufMetadata.SHORT) {
             return new MetadataValue.Text(new String(in.bytes(length, what), StandardCharsets.UTF_8));
         }

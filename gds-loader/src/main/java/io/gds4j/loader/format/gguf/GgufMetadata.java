@@ -28,6 +28,8 @@ final class GgufMetadata implements Metadata {
     static final int MARK_DISTANCE = 4096;
 
     /** Most elements of an array in the reference implementation. */
+    /** Longest string of the reference implementation, in bytes. */
+    static final long MAX_STRING = 1 << 30;
     private static final long MAX_ELEMENTS = 1 << 30;
     /** Deepest nesting of arrays. ggml reads none, gguf-py any. */
     private static final int MAX_NESTED = 8;
@@ -145,7 +147,7 @@ final class GgufMetadata implements Metadata {
 
         private static void skipElement(GgufCursor in, GgufValueType type, String what, int depth) {
             if (type == GgufValueType.STRING) {
-                in.skipString(GgufHeader.MAX_STRING, GgufRules.VALUE, what);
+                in.skipString(MAX_STRING, GgufRules.VALUE, what);
             } else {
                 GgufValueType inner = GgufValueType.read(in, what);
                 skip(in, inner, count(in, inner, what), what, depth + 1);
@@ -197,7 +199,7 @@ final class GgufMetadata implements Metadata {
             List<MetadataValue> found = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
                 if (type == GgufValueType.STRING) {
-                    long length = cursor.stringLength(GgufHeader.MAX_STRING, GgufRules.VALUE, what);
+                    long length = cursor.stringLength(MAX_STRING, GgufRules.VALUE, what);
                     byte[] text = cursor.bytes((int) length, what);
                     found.add(new Text(new String(text, StandardCharsets.UTF_8)));
                 } else {

@@ -32,8 +32,8 @@ import java.util.Optional;
  * @since 0.1
  */
 public final class DistcpFormat implements CheckpointFormat {
-    static final String ID = "distcp";
-    static final String SUFFIX = ".distcp";
+    static final String ID = TorchFormat.DISTCP;
+    static final String SUFFIX = "." + ID;
     private static final String METADATA = ".metadata";
 
     /** Creates the format; {@link java.util.ServiceLoader} calls this. */

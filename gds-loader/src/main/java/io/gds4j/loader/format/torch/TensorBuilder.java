@@ -151,7 +151,7 @@ final class TensorBuilder {
                 .orElseThrow(() -> failure(TorchRules.STORAGE, name, persistent.offset(),
                         "the storage of tensor %s is member %s, which is missing",
                         CheckpointException.quote(memberName)));
-        TorchFormat.requireStored(path, member);
+        requireStored(path, member);
         long bytes = dtype.orElse(DType.U8).bytes(count).orElse(-1);
         if (bytes != member.bytes()) {
             throw failure(TorchRules.STORAGE, name, persistent.offset(),
@@ -281,5 +281,17 @@ final class TensorBuilder {
         return shape.size() <= 8
                 ? shape.toString()
                 : shape.subList(0, 8).toString().replace("]", ", …]");
+    }
+
+    /** Checks that a member is not compressed. */
+    static void requireStored(Path path, Member member) {
+        if (!member.stored()) {
+            throw CheckpointException.of(
+                    CheckpointRule.UNSUPPORTED_FORMAT,
+                    path,
+                    member.headerOffset(),
+                    "member %s is compressed (method %s); torch.save stores members as they are"
+                            .formatted(CheckpointException.quote(member.name()), member.method()));
+        }
     }
 }

@@ -27,6 +27,8 @@ import java.util.Optional;
  * @since 0.1
  */
 public final class TorchFormat implements CheckpointFormat {
+    /** Name of the format of {@link DistcpFormat}, which has files beside these. */
+    static final String DISTCP = "distcp";
     private static final String PICKLE = "data.pkl";
     private static final String BYTE_ORDER = "/byteorder";
     private static final String INDEX_SUFFIX = ".bin.index.json";
@@ -61,12 +63,12 @@ public final class TorchFormat implements CheckpointFormat {
     /** Yields to safetensors and {@code .distcp}: repositories of models keep both, and trainers keep their arguments beside. */
     @Override
     public boolean yieldsTo(CheckpointFormat other) {
-        return other.id().equals("safetensors") || other.id().equals(DistcpFormat.ID);
+        return other.id().equals("safetensors") || other.id().equals(DISTCP);
     }
 
     @Override
     public CheckpointParts partsOf(Path file) {
-        if (file.toString().endsWith(DistcpFormat.SUFFIX)) {
+        if (file.toString().endsWith("." + DISTCP)) {
             throw CheckpointException.of(CheckpointRule.UNSUPPORTED_FORMAT, file,
                     "what one rank saved of a distributed checkpoint of PyTorch; name its folder");
         }
@@ -153,7 +155,7 @@ public final class TorchFormat implements CheckpointFormat {
                         "a zip file without data.pkl, which torch.save writes"));
         checkByteOrder(in, path, archive, root);
         Member pickle = archive.member(root + "/" + PICKLE).orElseThrow();
-        requireStored(path, pickle);
+        TensorBuilder.requireStored(path, pickle);
         HeaderHeap heap = new HeaderHeap(0);
         PickleInput input = new PickleInput(in, path, pickle.dataOffset(), pickle.bytes());
         PickleValue value = PickleMachine.read(input, heap);
@@ -171,7 +173,7 @@ public final class TorchFormat implements CheckpointFormat {
         if (member.isEmpty()) {
             return; // torch before 2.1, which supported no other order
         }
-        requireStored(path, member.get());
+        TensorBuilder.requireStored(path, member.get());
         int length = (int) Math.min(member.get().bytes(), 16);
         byte[] text = new byte[length];
         in.read(member.get().dataOffset(), length).get(text);
@@ -183,18 +185,6 @@ public final class TorchFormat implements CheckpointFormat {
                     member.get().dataOffset(),
                     "the byte order of the tensors is %s; only little is read"
                             .formatted(CheckpointException.quote(order)));
-        }
-    }
-
-    /** Checks that a member is not compressed. */
-    static void requireStored(Path path, Member member) {
-        if (!member.stored()) {
-            throw CheckpointException.of(
-                    CheckpointRule.UNSUPPORTED_FORMAT,
-                    path,
-                    member.headerOffset(),
-                    "member %s is compressed (method %s); torch.save stores members as they are"
-                            .formatted(CheckpointException.quote(member.name()), member.method()));
         }
     }
 

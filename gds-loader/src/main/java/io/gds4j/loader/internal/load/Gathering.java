@@ -145,7 +145,7 @@ final class Gathering {
         }
         List<Image> placedImages = new ArrayList<>(alone);
         images.forEach((block, parts) -> placedImages.add(image(block, parts)));
-        work.add(new Gather(file, List.copyOf(extents), placedImages, LayoutPlanner.array(brought), tensorBytes));
+        work.add(new Gather(file, List.copyOf(extents), placedImages, array(brought), tensorBytes));
         extents.clear();
         images.clear();
         alone.clear();
@@ -164,5 +164,10 @@ final class Gathering {
             }
         }
         return new Image(block.index(), offset, bytes, staged);
+    }
+
+    /** Returns numbers in their order. */
+    static int[] array(Set<Integer> numbers) {
+        return numbers.stream().mapToInt(Integer::intValue).toArray();
     }
 }

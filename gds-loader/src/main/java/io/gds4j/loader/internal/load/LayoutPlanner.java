@@ -347,13 +347,9 @@ public final class LayoutPlanner {
             }
             if (bytes > 0) { // else other ranks' parts of long rows
                 left -= Math.min(left, bytes);
-                work.add(new Read(file, at, end - at, List.copyOf(rows), array(brought), bytes));
+                work.add(new Read(file, at, end - at, List.copyOf(rows), Gathering.array(brought), bytes));
             }
             at = end;
         }
-    }
-
-    static int[] array(Set<Integer> numbers) {
-        return numbers.stream().mapToInt(Integer::intValue).toArray();
     }
 }

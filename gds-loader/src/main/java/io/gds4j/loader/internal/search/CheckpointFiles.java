@@ -345,7 +345,7 @@ public record CheckpointFiles(
                 unsupported = foreign;
             }
             if (unsupported != null) {
-                throw unsupported(path, unsupported);
+                throw NoCheckpoint.unsupported(path, unsupported);
             }
             if (isIndex(in)) {
                 return null;
@@ -367,14 +367,8 @@ public record CheckpointFiles(
                 CheckpointRule.UNKNOWN_FORMAT,
                 in.path(),
                 "%s; known are %s and an index (JSON)"
-                        .formatted(in.size() == 0 ? "the file is empty" : "its content matches none", known()));
-    }
-
-    static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
-        return CheckpointException.of(
-                CheckpointRule.UNSUPPORTED_FORMAT,
-                path,
-                "this is %s; %s".formatted(unsupported.what(), unsupported.remedy()));
+                        .formatted(in.size() == 0 ? "the file is empty" : "its content matches none",
+                                NoCheckpoint.known(Formats.all())));
     }
 
     /** Returns whether a file is JSON. An empty or broken file whose name ends with .json gets the message of an index. */
@@ -390,17 +384,5 @@ public record CheckpointFiles(
             }
         }
         return in.path().toString().endsWith(JSON_SUFFIX);
-    }
-
-    private static String known() {
-        return known(Formats.all());
-    }
-
-    /** Lists formats, such as {@code safetensors *.safetensors}. */
-    static String known(List<CheckpointFormat> formats) {
-        return formats.stream()
-                .map(format -> format.suffixes().stream().map(suffix -> " *" + suffix)
-                        .collect(Collectors.joining("", format.id(), "")))
-                .collect(Collectors.joining(", "));
     }
 }

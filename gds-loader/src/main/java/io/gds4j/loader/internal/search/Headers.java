@@ -92,7 +92,7 @@ final class Headers {
                 recognition = Recognition.ofForeign(in);
             }
             if (recognition instanceof Recognition.Unsupported unsupported) {
-                throw CheckpointFiles.unsupported(path, unsupported);
+                throw NoCheckpoint.unsupported(path, unsupported);
             }
             CheckpointFile file = format.read(in);
             return new Header(file, file.path().equals(path) ? in.version() : file.version());

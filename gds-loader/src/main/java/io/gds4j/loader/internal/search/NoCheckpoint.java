@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /** Explains what a load does not take: folders without a checkpoint, and files beside one. */
 final class NoCheckpoint {
@@ -87,7 +88,7 @@ final class NoCheckpoint {
                 CheckpointRule.NO_CHECKPOINT,
                 folder.path(),
                 "the folder has neither an index such as model.safetensors.index.json nor a file of a known format (%s)%s"
-                        .formatted(CheckpointFiles.known(formats), hint));
+                        .formatted(known(formats), hint));
     }
 
     /** Returns what is wrong with a file that formats know and do not read; for a file of weights, whatever is wrong. */
@@ -98,14 +99,14 @@ final class NoCheckpoint {
         try (FormatInput in = FormatInput.open(path)) {
             for (CheckpointFormat format : formats) {
                 if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
-                    return Optional.of(CheckpointFiles.unsupported(path, unsupported));
+                    return Optional.of(unsupported(path, unsupported));
                 }
             }
             if (!weights) {
                 return Optional.empty();
             }
             if (Recognition.ofForeign(in) instanceof Recognition.Unsupported foreign) {
-                return Optional.of(CheckpointFiles.unsupported(path, foreign));
+                return Optional.of(unsupported(path, foreign));
             }
             if (in.size() == 0) {
                 return Optional.of(CheckpointException.of(CheckpointRule.UNKNOWN_FORMAT, path, "the file is empty"));
@@ -219,5 +220,20 @@ final class NoCheckpoint {
                 ? List.of(("%s: only what one rank has is loaded, as the name says; "
                         + "tensors may be its slices: convert those of all ranks into one checkpoint").formatted(path))
                 : List.of();
+    }
+
+    static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
+        return CheckpointException.of(
+                CheckpointRule.UNSUPPORTED_FORMAT,
+                path,
+                "this is %s; %s".formatted(unsupported.what(), unsupported.remedy()));
+    }
+
+    /** Lists formats, such as {@code safetensors *.safetensors}. */
+    static String known(List<CheckpointFormat> formats) {
+        return formats.stream()
+                .map(format -> format.suffixes().stream().map(suffix -> " *" + suffix)
+                        .collect(Collectors.joining("", format.id(), "")))
+                .collect(Collectors.joining(", "));
     }
 }
