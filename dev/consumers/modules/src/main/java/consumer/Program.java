@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /** Saves an array as a checkpoint, loads it, and prints it. */
-public final class Program {
+final class Program {
     private Program() {
     }
 

@@ -4,8 +4,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.nvml.Nvml;
+import io.gds4j.ffi.nvml.Nvml.Bar1;
 import io.gds4j.ffi.nvml.NvmlAvailability;
-import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
 import java.util.Optional;
 import java.util.function.Supplier;
 

@@ -31,7 +31,7 @@ public class BouncePoolBenchmark {
     /** Made before the measurement. */
     @Setup
     public void open() {
-        pool = new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.defaults());
+        pool = new BouncePool(FfmPosix.instance(), CuFileConfig.defaults());
     }
 
     /** Unmapped after it. */

@@ -9,7 +9,6 @@ import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -80,7 +79,7 @@ class RequestRunnersTest {
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().build();
         Posix posix = FfmPosix.instance();
         PathCounters counters = new PathCounters();
-        pool = new BouncePool(posix, Pinning.NONE, config);
+        pool = new BouncePool(posix, config);
         engine = new TransferEngine(
                 Parallelism.of(config, 1),
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),

@@ -10,7 +10,6 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -39,7 +38,7 @@ class BothEndsTest {
     /** A transfer of which the thread that waits and a helper claim pieces. */
     private static final class Claims {
         private final Posix posix = FfmPosix.instance();
-        private final BouncePool slabs = new BouncePool(posix, Pinning.NONE, CuFileConfig.defaults());
+        private final BouncePool slabs = new BouncePool(posix, CuFileConfig.defaults());
         private final ThreadContext owner = thread();
         private final ThreadContext helper = thread();
         private final Transfer transfer = new HostTransfer(new TransferRequest(), null);

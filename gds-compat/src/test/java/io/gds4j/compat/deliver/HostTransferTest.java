@@ -16,7 +16,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -148,7 +147,7 @@ class HostTransferTest {
         List<Told> told = new ArrayList<>();
         transfer.tell((at, bytes) -> told.add(new Told(at, bytes)));
         transfer.begin();
-        BouncePool pool = new BouncePool(posix, Pinning.NONE, CuFileConfig.defaults());
+        BouncePool pool = new BouncePool(posix, CuFileConfig.defaults());
         transfer.run(new ThreadContext(false, posix, new PathCounters(), pool, null));
         assertThat(transfer.result("cuFileRead", Optional.empty())).isEqualTo(Math.min(size, fileSize - 100));
         return told;

@@ -7,7 +7,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.PeerLinks;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -30,7 +29,7 @@ class PeerGroupsTest {
     private final FakeCuda cuda = new FakeCuda(3, 64 << 20);
     private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
     private final BouncePool pool =
-            new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.defaults());
+            new BouncePool(FfmPosix.instance(), CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
     private final List<ScatterCopy> copies = new ArrayList<>();
     private long now;

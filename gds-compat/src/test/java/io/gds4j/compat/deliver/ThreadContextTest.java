@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GatherCopy;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.statistics.PathCounters;
@@ -22,7 +21,7 @@ class ThreadContextTest {
     private final FakeCuda cuda = new FakeCuda();
     private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
     private final BouncePool pool =
-            new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.defaults());
+            new BouncePool(FfmPosix.instance(), CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
     private final ThreadContext thread =
             new ThreadContext(true, FfmPosix.instance(), new PathCounters(), pool, contexts);

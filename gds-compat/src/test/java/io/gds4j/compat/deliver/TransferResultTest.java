@@ -9,7 +9,6 @@ import io.gds4j.compat.Rig;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -56,7 +55,7 @@ class TransferResultTest {
     }
 
     private static ThreadContext thread(Posix posix, boolean heedsInterrupts) {
-        BouncePool pool = new BouncePool(posix, Pinning.NONE, CuFileConfig.defaults());
+        BouncePool pool = new BouncePool(posix, CuFileConfig.defaults());
         return new ThreadContext(heedsInterrupts, posix, new PathCounters(), pool, null);
     }
 

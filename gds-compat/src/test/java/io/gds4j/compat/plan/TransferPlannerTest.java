@@ -15,7 +15,6 @@ import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
@@ -49,7 +48,7 @@ class TransferPlannerTest {
                 .build();
         PathCounters counters = new PathCounters();
         Posix posix = FfmPosix.instance();
-        BouncePool pool = new BouncePool(posix, Pinning.NONE, config);
+        BouncePool pool = new BouncePool(posix, config);
         return new TransferEngine(
                 Parallelism.of(config, workers + 1),
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),

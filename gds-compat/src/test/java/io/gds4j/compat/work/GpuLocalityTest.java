@@ -16,7 +16,6 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
@@ -115,7 +114,7 @@ class GpuLocalityTest {
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 2L).build();
         Posix posix = FfmPosix.instance();
         PathCounters counters = new PathCounters();
-        BouncePool pool = new BouncePool(posix, Pinning.NONE, config);
+        BouncePool pool = new BouncePool(posix, config);
         TransferEngine engine = new TransferEngine(
                 Parallelism.of(config, 4),
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),

@@ -7,7 +7,6 @@ import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
@@ -25,7 +24,7 @@ class TransferEngineTest {
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 0L).build();
         Posix posix = FfmPosix.instance();
         PathCounters counters = new PathCounters();
-        BouncePool pool = new BouncePool(posix, Pinning.NONE, config);
+        BouncePool pool = new BouncePool(posix, config);
         AtomicInteger failing = new AtomicInteger(CallThreads.MAX_THREADS);
         TransferEngine engine = new TransferEngine(Parallelism.of(config, 4), heeds -> {
             if (failing.getAndDecrement() > 0) {

@@ -17,7 +17,6 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.Pinning;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -58,7 +57,7 @@ class WorkerPoolTest {
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> call.getName().equals("pread")
                 ? (Object) read.applyAsLong((Long) arguments[3])
                 : kernel.call());
-        BouncePool slabs = new BouncePool(posix, Pinning.NONE, CuFileConfig.defaults());
+        BouncePool slabs = new BouncePool(posix, CuFileConfig.defaults());
         return new ThreadContext(false, posix, new PathCounters(), slabs, null);
     }
 

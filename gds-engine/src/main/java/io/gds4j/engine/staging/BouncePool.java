@@ -78,7 +78,12 @@ public final class BouncePool {
 
     private final AtomicLong peakBytes = new AtomicLong();
 
-    public BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
+    /** Creates a pool without slabs, which stay pageable. */
+    public BouncePool(Posix posix, CuFileConfig config) {
+        this(posix, Pinning.NONE, config);
+    }
+
+    BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
         this(posix, pinning, config, new StreamWaits(), USUAL_THREADS);
     }
 
@@ -101,7 +106,7 @@ public final class BouncePool {
      * @param waits streams that wait for this process: nothing is pinned while there are any
      * @param threads threads that copy to or from GPUs at the same time without waiting for each other's slabs
      */
-    public BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits, int threads) {
+    BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits, int threads) {
         this.slabsForGpus = threads * CopySlots.DEPTH;
         this.posix = posix;
         this.pinning = pinning;

@@ -1,7 +1,7 @@
 package io.gds4j.engine.staging;
 
 /** Pins memory for GPUs. */
-public interface Pinning {
+interface Pinning {
     /** Pins nothing, for a process without a GPU. */
     Pinning NONE = new Pinning() {
         @Override

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 /** Slabs that a pool hands out, waits for, trims and refuses. */
 class BouncePoolTest {
     private static BouncePool pool(long sizeKb, long count) {
-        return new BouncePool(FfmPosix.instance(), Pinning.NONE, config(sizeKb, count));
+        return new BouncePool(FfmPosix.instance(), config(sizeKb, count));
     }
 
     private static CuFileConfig config(long sizeKb, long count) {
@@ -242,7 +242,7 @@ class BouncePoolTest {
     @Test
     void blockInOccasionalUseStays() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
-        BouncePool pool = new BouncePool(posix, Pinning.NONE, config(4096, 4));
+        BouncePool pool = new BouncePool(posix, config(4096, 4));
         for (int round = 0; round < 5; round++) {
             pool.release(pool.acquire(1, false));
             pool.trimUnused();
@@ -291,7 +291,7 @@ class BouncePoolTest {
     @Test
     void poolWithoutSlabsRefusesAtOnce() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
-        BouncePool pool = new BouncePool(posix, Pinning.NONE, config(4, 1));
+        BouncePool pool = new BouncePool(posix, config(4, 1));
         posix.on(PosixCall.MMAP).fails(Errno.ENOMEM);
         Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> pool.acquire(1, false));
         pool.abandon(pool.acquire(1, false));

@@ -37,7 +37,7 @@ class CopySlotsTest {
     private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
     private final long context = contexts.primary(0);
     private final BouncePool pool =
-            new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.defaults());
+            new BouncePool(FfmPosix.instance(), CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
     private final CopySlots slots = new CopySlots(contexts, pool, new PreciseSleep(FfmPosix.instance()));
     private final OneContext one = new OneContext(slots);
@@ -270,7 +270,7 @@ class CopySlotsTest {
     void halvesBeginWithAPage(long kilobytes) {
         FakeCuda two = new FakeCuda(2, 1 << 20);
         CudaContexts both = two.available().cudaContexts().orElseThrow();
-        BouncePool odd = new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.builder()
+        BouncePool odd = new BouncePool(FfmPosix.instance(), CuFileConfig.builder()
                 .withoutEnvironment()
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(kilobytes))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(2L))

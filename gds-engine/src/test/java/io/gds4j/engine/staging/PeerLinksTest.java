@@ -18,7 +18,7 @@ class PeerLinksTest {
     private final FakeCuda cuda = new FakeCuda(2, 64 << 20);
     private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
     private final BouncePool pool =
-            new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.defaults());
+            new BouncePool(FfmPosix.instance(), CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
 
     @AfterEach

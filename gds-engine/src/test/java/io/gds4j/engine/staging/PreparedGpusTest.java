@@ -20,7 +20,7 @@ class PreparedGpusTest {
     private final FakeCuda cuda = new FakeCuda();
     private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
     private final BouncePool pool =
-            new BouncePool(FfmPosix.instance(), Pinning.NONE, CuFileConfig.defaults());
+            new BouncePool(FfmPosix.instance(), CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
 
     @AfterEach

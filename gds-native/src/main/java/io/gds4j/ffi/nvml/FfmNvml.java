@@ -8,7 +8,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.CString;
 import io.gds4j.ffi.Linkage;
-import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
+import io.gds4j.ffi.nvml.Nvml.Bar1;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -122,16 +122,16 @@ final class FfmNvml implements Nvml {
     }
 
     @Override
-    public NvmlGpu byPciBusId(String pciBusId) {
+    public Gpu byPciBusId(String pciBusId) {
         return find("nvmlDeviceGetHandleByPciBusId", deviceGetHandleByPciBusId, pciBusId);
     }
 
     @Override
-    public NvmlGpu byUuid(String uuid) {
+    public Gpu byUuid(String uuid) {
         return find("nvmlDeviceGetHandleByUUID", deviceGetHandleByUuid, uuid);
     }
 
-    private NvmlGpu find(String call, MethodHandle function, String name) {
+    private Gpu find(String call, MethodHandle function, String name) {
         if (!CString.isRepresentable(name)) {
             throw CuFileException.of(CuFileError.DEVICE_NOT_FOUND, call, "the name of the GPU contains a NUL");
         }
@@ -144,7 +144,7 @@ final class FfmNvml implements Nvml {
         }
     }
 
-    private NvmlGpu describe(Arena arena, long device, String name) throws Throwable {
+    private Gpu describe(Arena arena, long device, String name) throws Throwable {
         MemorySegment text = arena.allocate(TEXT_BYTES);
         check("nvmlDeviceGetName", (int) deviceGetName.invokeExact(device, text, TEXT_BYTES), name);
         String product = text(text);
@@ -154,10 +154,10 @@ final class FfmNvml implements Nvml {
         int result = (int) deviceGetBar1MemoryInfo.invokeExact(device, bar1);
         OptionalInt links = activeNvLinks(arena, device);
         if (result == ERROR_NOT_SUPPORTED) {
-            return new NvmlGpu(product, uuid, Optional.empty(), links, persistence(arena, device));
+            return new Gpu(product, uuid, Optional.empty(), links, persistence(arena, device));
         }
         check("nvmlDeviceGetBAR1MemoryInfo", result, name);
-        return new NvmlGpu(
+        return new Gpu(
                 product,
                 uuid,
                 Optional.of(new Bar1(

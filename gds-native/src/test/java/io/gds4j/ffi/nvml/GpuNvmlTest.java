@@ -6,7 +6,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cuda.GpuCapabilities;
-import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
+import io.gds4j.ffi.nvml.Nvml.Bar1;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -22,7 +22,7 @@ class GpuNvmlTest {
             String[] text = new String[1];
             assertThat(cuda.driver().deviceGet(device, ordinal)).isEqualTo(Cuda.SUCCESS);
             assertThat(cuda.driver().deviceGetPciBusId(text, device[0])).isEqualTo(Cuda.SUCCESS);
-            NvmlGpu gpu = nvml.byPciBusId(text[0]);
+            Nvml.Gpu gpu = nvml.byPciBusId(text[0]);
             assertThat(gpu.uuid()).startsWith("GPU-");
             assertThat(nvml.byUuid(gpu.uuid()).name()).isEqualTo(gpu.name());
             Bar1 bar1 = gpu.bar1().orElseThrow();

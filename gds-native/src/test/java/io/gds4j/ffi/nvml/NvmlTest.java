@@ -3,7 +3,7 @@ package io.gds4j.ffi.nvml;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.error.CuFileError;
-import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
+import io.gds4j.ffi.nvml.Nvml.Bar1;
 import io.gds4j.testkit.Failures;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,7 +20,7 @@ class NvmlTest {
     @Test
     void gpuIsFoundByPciIdAndByUuidWithItsBar1() {
         Nvml nvml = new FakeNvml().detect().nvml().orElseThrow();
-        NvmlGpu gpu = nvml.byPciBusId(FakeNvml.PCI_BUS_ID);
+        Nvml.Gpu gpu = nvml.byPciBusId(FakeNvml.PCI_BUS_ID);
         assertThat(gpu).isEqualTo(nvml.byUuid(FakeNvml.UUID));
         assertThat(gpu.name()).isEqualTo("NVIDIA Test GPU");
         assertThat(gpu.uuid()).isEqualTo(FakeNvml.UUID);

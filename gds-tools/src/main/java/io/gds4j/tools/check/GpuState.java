@@ -2,8 +2,8 @@ package io.gds4j.tools.check;
 
 import io.gds4j.diagnosis.Gpu;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.nvml.Nvml;
 import io.gds4j.ffi.nvml.NvmlAvailability;
-import io.gds4j.ffi.nvml.NvmlGpu;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -22,7 +22,7 @@ record GpuState(int gpu, OptionalLong bar1FreeBytes, Optional<Boolean> persisten
     private static final long LITTLE_BYTES = 64L << 20;
 
     static GpuState of(Gpu gpu, NvmlAvailability nvml) {
-        Optional<NvmlGpu> known;
+        Optional<Nvml.Gpu> known;
         try {
             known = gpu.pciId().flatMap(id -> nvml.nvml().map(library -> library.byPciBusId(id)));
         } catch (CuFileException e) {
@@ -30,10 +30,10 @@ record GpuState(int gpu, OptionalLong bar1FreeBytes, Optional<Boolean> persisten
         }
         return new GpuState(
                 gpu.index(),
-                known.flatMap(NvmlGpu::bar1)
+                known.flatMap(Nvml.Gpu::bar1)
                         .map(bar1 -> OptionalLong.of(Math.max(0, bar1.free() - RESERVE_BYTES)))
                         .orElseGet(OptionalLong::empty),
-                known.flatMap(NvmlGpu::persistence));
+                known.flatMap(Nvml.Gpu::persistence));
     }
 
     boolean hasLittleBar1() {

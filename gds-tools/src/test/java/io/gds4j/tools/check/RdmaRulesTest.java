@@ -10,9 +10,8 @@ import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.machine.ThisMachine;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.nvml.Nvml;
+import io.gds4j.ffi.nvml.Nvml.Bar1;
 import io.gds4j.ffi.nvml.NvmlAvailability;
-import io.gds4j.ffi.nvml.NvmlGpu;
-import io.gds4j.ffi.nvml.NvmlGpu.Bar1;
 import io.gds4j.rdma.RdmaAvailability;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
@@ -44,8 +43,8 @@ class RdmaRulesTest {
     }
 
     private static NvmlAvailability nvml(long free, Optional<Boolean> persistence) {
-        NvmlGpu gpu =
-                new NvmlGpu("NVIDIA H100", "GPU-5b1c", Optional.of(new Bar1(128L << 30, free, (128L << 30) - free)),
+        Nvml.Gpu gpu =
+                new Nvml.Gpu("NVIDIA H100", "GPU-5b1c", Optional.of(new Bar1(128L << 30, free, (128L << 30) - free)),
                         OptionalInt.empty(), persistence);
         Nvml library = (Nvml) Proxy.newProxyInstance(
                 Nvml.class.getClassLoader(), new Class<?>[]{Nvml.class}, (proxy, method, arguments) -> gpu);
