@@ -96,7 +96,7 @@ final class BatchRing {
                     return readable;
                 }
                 if (mayPlan() && !free.isEmpty()) {
-                    toPlan = free.remove();
+                    toPlan = free.removeLast(); // caches of the processors may still have its memory
                     begin(toPlan);
                 } else if (!mayPlan() && flight.first(BatchBuffer::isPlanning) == null) {
                     return null;

@@ -47,6 +47,14 @@ final class BufferQueue {
         size++;
     }
 
+    /** Removes the buffer that was added last. */
+    BatchBuffer removeLast() {
+        BatchBuffer last = get(size - 1);
+        size--;
+        items[(head + size) % items.length] = null;
+        return last;
+    }
+
     BatchBuffer remove() {
         BatchBuffer first = get(0);
         items[head] = null;
