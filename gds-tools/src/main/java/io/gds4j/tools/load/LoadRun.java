@@ -293,7 +293,7 @@ public final class LoadRun {
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         LoadPlan whole = checkpoint.plan().directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
         if (arguments.tensor() == null) {
-            Growth.note(output, checkpoint, whole.bytes(), "memory");
+            Growth.note(output, whole);
             return whole;
         }
         LoadPlan plan = whole.include(arguments.tensor().pattern());
@@ -304,7 +304,7 @@ public final class LoadRun {
                             Text.name(arguments.path()), arguments.tensor(),
                             Units.count(checkpoint.tensors().size(), "tensor")));
         }
-        Growth.note(output, checkpoint, plan.bytes(), "memory");
+        Growth.note(output, plan);
         return plan;
     }
 
