@@ -140,6 +140,15 @@ class GcsFilesTest {
     }
 
     @Test
+    void eachRequestNamesTheProjectThatPays() throws IOException {
+        GcsOptions options = options().withHttp(HTTP.withHeader("x-goog-user-project", "payer"));
+        S3Files.upload(file(BYTES), path("x", options));
+        assertThat(Files.readAllBytes(path("x", options))).isEqualTo(BYTES);
+        Files.delete(path("x", options));
+        assertThat(server.payers).containsExactly("payer");
+    }
+
+    @Test
     void sessionElsewhereGetsNoToken() throws IOException {
         try (GcsServer other = new GcsServer(new Random(seed))) {
             server.sessionsAt = other.endpoint().toString();

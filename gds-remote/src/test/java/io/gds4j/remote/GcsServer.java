@@ -63,6 +63,8 @@ final class GcsServer implements AutoCloseable {
 
     final Map<String, Stored> objects = new ConcurrentHashMap<>();
     final Set<String> tokens = ConcurrentHashMap.newKeySet();
+    /** The projects that requests named to pay for them. */
+    final Set<String> payers = ConcurrentHashMap.newKeySet();
     volatile String sessionsAt = "";
 
     /** Chooses the fault of the next part. */
@@ -104,6 +106,7 @@ final class GcsServer implements AutoCloseable {
         try (exchange) {
             byte[] body = exchange.getRequestBody().readAllBytes();
             String sent = String.valueOf(exchange.getRequestHeaders().getFirst("Authorization"));
+            payers.add(String.valueOf(exchange.getRequestHeaders().getFirst("x-goog-user-project")));
             String path = exchange.getRequestURI().getPath();
             String query = String.valueOf(exchange.getRequestURI().getQuery());
             if (!tokens.isEmpty() && !tokens.contains(sent.replace("Bearer ", ""))) {
