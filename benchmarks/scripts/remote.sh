@@ -12,7 +12,7 @@
 # A third table is of real servers, where they are installed: nginx, and versitygw and MinIO as S3 servers, by http and https; fake-gcs-server and
 # Azurite, emulators of Google's and Azure's stores, by http. Beside gds load stand curl processes, rclone into DIR, and the store's SDK for Python with
 # threads into memory. It gives MB/s and the processor time of each client: that of gds
-# is without that of gds load --list. Rows "put" are uploads of the same file: gds convert, and the SDK with its own settings; fake-gcs-server
+# is without that of gds load --list. Rows "put" are uploads of the same file: gds convert and rclone, 4 parts of 16 MiB at a time, and the SDK with its own settings; fake-gcs-server
 # has none, as it computes the digest of all bytes so far for each part. With RELAY, a command
 # that relays the connections of a port to another one ("RELAY PORT TO"), such as toxiproxy with 10 ms each way, the table is of connections
 # through it. With ONLY=servers there is no other table. Before each client the script touches and frees memory: some virtual machines take a
@@ -168,7 +168,8 @@ else:
     read = lambda at, end: blob.download_blob(at, end - at).readall()
     write = lambda: blob.upload_blob(open(file, "rb"), overwrite=True, max_concurrency=4)
 if way != "get":
-    sys.exit(write())
+    write()
+    sys.exit()
 memory, part = bytearray(size), 8 << 20
 def work(first):
     for at in range(first * part, size, threads * part):
@@ -196,16 +197,17 @@ row() { # name url rclone-source...
     done
 }
 gds_put() { GDS_JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" gds convert "$file" "$1" --json; }
-uploads() { # name url-of-the-bucket command...: what removes the objects
-    local name="$1 put" url=$2 i
-    shift 2
+uploads() { # name url-of-the-bucket folder-of-the-bucket-or-nothing rclone-bucket...
+    local name="$1 put" url=$2 folder=$3 i
+    shift 3
     rows+=("$name")
     for ((i = 0; i < ROUNDS; i++)); do
         timed "$name" gds gds_put "${url}put$i/"
         { time gds_of "$url$base" --list >/dev/null 2>&1; } 2>"$work/time"
         awk '{print $2 + $3}' "$work/time" >>"$work/list.$name"
         sdk "${url%%:*}" && timed "$name" sdk python3 "$work/sdk.py" "${url%%:*}" put "put$i/sdk" "$file" "$size" "$CLIENTS" "$work/cert"
-        "$@"
+        [ -n "$rclone" ] && timed "$name" rclone rclone copyto --ca-cert "$work/cert" "${@:1:$#-1}" "$file" "${!#}/put$i/rclone"
+        [ -z "$folder" ] || rm -rf "$folder"/put*
     done
 }
 curl= rclone=
@@ -236,8 +238,9 @@ if wanted nginx; then
 fi
 s3() { # row scheme port folder-of-the-bucket
     export AWS_ENDPOINT_URL_S3=$2://localhost:$(through "$3")
-    row "$1-$2" "s3://bench/$base" --s3-provider Other --s3-env-auth --s3-endpoint "$AWS_ENDPOINT_URL_S3" ":s3:bench/$base"
-    uploads "$1-$2" s3://bench/ rm -rf "$4"/put*
+    local bucket=(--s3-provider Other --s3-env-auth --s3-no-check-bucket --s3-endpoint "$AWS_ENDPOINT_URL_S3" :s3:bench)
+    row "$1-$2" "s3://bench/$base" "${bucket[@]}/$base"
+    uploads "$1-$2" s3://bench/ "$4" --s3-upload-cutoff 16M --s3-chunk-size 16M --s3-upload-concurrency 4 "${bucket[@]}"
 }
 unset AWS_CA_BUNDLE AWS_PROFILE
 if wanted versitygw; then
@@ -283,9 +286,10 @@ if wanted azurite-blob && sdk az; then
     if up "$port"; then
         endpoint=http://localhost:$(through "$port")/bench
         export AZURE_STORAGE_CONNECTION_STRING="DefaultEndpointsProtocol=http;AccountName=bench;AccountKey=$key;BlobEndpoint=$endpoint"
+        container=(--azureblob-no-check-container --azureblob-account bench --azureblob-key "$key" --azureblob-endpoint "$endpoint" :azureblob:bench)
         python3 "$work/sdk.py" az make "$base" "$file" "$size" "$CLIENTS" "$work/cert" &&
-            row azurite "az://bench/bench/$base" --azureblob-account bench --azureblob-key "$key" --azureblob-endpoint "$endpoint" ":azureblob:bench/$base" &&
-            uploads azurite az://bench/bench/ true
+            row azurite "az://bench/bench/$base" "${container[@]/%:bench/:bench/$base}" &&
+            uploads azurite az://bench/bench/ "" --azureblob-chunk-size 16M --azureblob-upload-concurrency 4 "${container[@]}"
     fi
 fi
 [ ! -f "$work/relays" ] || kill $(cat "$work/relays") 2>/dev/null
