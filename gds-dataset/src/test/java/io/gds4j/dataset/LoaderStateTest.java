@@ -25,6 +25,9 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 @Timeout(60)
 class LoaderStateTest {
+    /** Fewest histories, however busy the machine is: in half a second it may have time for one. */
+    private static final int LEAST = 300;
+
     private static final Duration LENGTH = Duration.ofMillis(Long.getLong("gds4j.property.seconds", 0) * 1000 + 500);
 
     /** What a model of a history knows: indexes of each epoch that are done, and how far ranks of the present run came. */
@@ -183,7 +186,7 @@ class LoaderStateTest {
             }
             runs++;
             seed++;
-        } while (System.nanoTime() < end && runs < most);
+        } while ((runs < LEAST || System.nanoTime() < end) && runs < most);
         System.out.println(runs + " histories");
     }
 
