@@ -69,7 +69,7 @@ final class DataLoader {
     }
 
     private SampleResult run() throws InterruptedException {
-        try (TrainingStep step = TrainingStep.open(arguments, driver);
+        try (TrainingStep step = arguments.openTrainingStep(driver);
                 MemoryAllocation slots = arguments.allocate(driver, (long) AHEAD * record)) {
             epoch(slots, 1, step, 1); // warms up
             double alone = epoch(slots, 1, step, 2);

@@ -70,7 +70,7 @@ final class ResumedTraining {
         boolean ended = false;
         // Each life ends after a few more steps, some of which were not saved.
         for (int life = 1; !ended; life++) {
-            try (TrainingStep step = TrainingStep.open(arguments, driver);
+            try (TrainingStep step = arguments.openTrainingStep(driver);
                     RecordLoader loader = loader(Saved.read(state), life)) {
                 train(step, loader, 5 * life);
                 rounds = step.rounds();

@@ -143,6 +143,11 @@ public record SampleArguments(
         return kind(driver).isCuda() ? GpuStream.open(gpu) : HostSampleStream.open();
     }
 
+    /** Opens the work of a training loop on the GPU for GPU memory, else on the host. */
+    TrainingStep openTrainingStep(CuFileDriver driver) {
+        return kind(driver).isCuda() ? new GpuTrainingStep(gpu, driver) : new HostTrainingStep();
+    }
+
     /**
      * Returns pseudo-random bytes, the same in each run.
      *

@@ -35,7 +35,7 @@ final class TrainingLoop {
 
     static SampleResult run(SampleArguments arguments) throws IOException, InterruptedException {
         RecordFile file = RecordFile.write(arguments);
-        try (CuFileDriver driver = arguments.openDriver(); TrainingStep step = TrainingStep.open(arguments, driver)) {
+        try (CuFileDriver driver = arguments.openDriver(); TrainingStep step = arguments.openTrainingStep(driver)) {
             return new TrainingLoop(arguments, driver, file).compare(step);
         }
     }

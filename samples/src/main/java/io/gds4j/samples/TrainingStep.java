@@ -1,17 +1,9 @@
 package io.gds4j.samples;
 
-import io.gds4j.CuFileDriver;
 import io.gds4j.memory.MemoryRange;
 
 /** The work of a training loop on a record: sums its 32-bit words several times, to take some time. */
 interface TrainingStep extends AutoCloseable {
-    /** Returns a step on the GPU for GPU memory, else on the host. */
-    static TrainingStep open(SampleArguments arguments, CuFileDriver driver) {
-        return arguments.kind(driver).isCuda()
-                ? new GpuTrainingStep(arguments.gpu(), driver)
-                : new HostTrainingStep();
-    }
-
     /** Processes a record; the work is done on return. */
     void work(MemoryRange record) throws InterruptedException;
 

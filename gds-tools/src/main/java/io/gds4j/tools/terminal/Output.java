@@ -100,13 +100,30 @@ public record Output(
         terminal.err().println("gds: " + InertText.line(text));
     }
 
-    /** Starts a progress with a line for each file, as {@link Progress#ofFiles} does. */
+    /**
+     * Starts a progress with a line for each file in work if this output and the terminal allow it, else what the other method
+     * returns. Lines need escape sequences, which NO_COLOR excludes.
+     *
+     * @param files bytes of each file, by name
+     */
     public Progress start(String task, Map<String, Long> files) {
-        return Progress.ofFiles(terminal, progress && !quiet, task, files);
+        boolean lines = files.size() > 1 && terminal.environment().getOrDefault("NO_COLOR", "").isEmpty();
+        return lines && showsProgress()
+                ? new FileBars(terminal, task, files)
+                : start(task, files.values().stream().mapToLong(Long::longValue).sum());
     }
 
-    /** Starts a progress bar if this output and the terminal allow it. */
+    /**
+     * Starts a progress bar on standard error if this output and the terminal allow it, else a progress that shows nothing.
+     *
+     * @param task label of one or two words, such as {@code loading}
+     * @param total bytes in all
+     */
     public Progress start(String task, long total) {
-        return Progress.start(terminal, progress && !quiet, task, total);
+        return total > 0 && showsProgress() ? new Bar(terminal, task, total) : Silent.INSTANCE;
+    }
+
+    private boolean showsProgress() {
+        return progress && !quiet && terminal.drawsProgress();
     }
 }

@@ -24,7 +24,7 @@ class FileBarsTest {
         try (PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8)) {
             Terminal terminal =
                     new Terminal(err, err, Map.of("COLUMNS", "" + columns, "TERM", "xterm"), () -> true, () -> false);
-            try (Progress progress = Progress.ofFiles(terminal, true, "loading", files)) {
+            try (Progress progress = new Output(terminal, "test", false, false, true).start("loading", files)) {
                 // The lines measure time themselves: advance until they have been drawn twice.
                 for (long bytes = 1; seen.toString(StandardCharsets.UTF_8).split("loading").length < 3; bytes++) {
                     progress.advanceTo(bytes, bytes % 2 == 0 ? "1.gguf" : "2.gguf");
@@ -75,7 +75,7 @@ class FileBarsTest {
                     new Terminal(err, err, Map.of("COLUMNS", "100", "TERM", "xterm"), () -> true, () -> false);
             Map<String, Long> files = new TreeMap<>();
             names.forEach(name -> files.put(name, SIZE));
-            try (Progress progress = Progress.ofFiles(terminal, true, "loading", files)) {
+            try (Progress progress = new Output(terminal, "test", false, false, true).start("loading", files)) {
                 for (int i = 0; i < names.size() - 1; i++) {
                     progress.advanceTo((i + 1) * SIZE, names.get(i));
                 }
