@@ -51,7 +51,7 @@ package remote gds-remote 'AnswerHead ContentRange ObjectVersion RangeBody Range
     'ObjectVersionTest RangeBodyTest AttemptLimitsTest FirstRequestTest HttpSourceTest HttpSourceFaultTest HttpContractTest AttemptsTest ConnectionCountTest'
 package remote.cache gds-remote 'CacheFolder SourceChannel' \
     'CacheFolderTest RemoteCacheTest ObjectPathTest'
-package remote.upload gds-remote 'S3Upload PartSender Parts S3Parts UploadTarget' \
+package remote.upload gds-remote 'S3Upload Parts S3Parts UploadTarget' \
     'S3FilesTest S3FaultTest S3ContractTest S3ChecksumTest'
 package dataset gds-dataset 'RecordOrder Permutation Itinerary Share BatchPlanner DoneRecords LeftRecords LoaderState' \
     'RecordOrderTest ItineraryTest BatchPlannerTest DoneRecordsTest LoaderStateTest'

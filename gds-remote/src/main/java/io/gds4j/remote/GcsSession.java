@@ -2,6 +2,7 @@ package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -90,7 +91,7 @@ final class GcsSession implements Parts {
     @Override
     public MemorySegment send(RangeSource content, long bytes) throws IOException {
         size = bytes;
-        MemorySegment memory = Arena.ofAuto().allocate(Math.min(target.partBytes(), bytes), PAGE);
+        MemorySegment memory = Arena.ofAuto().allocate(Math.min(target.partBytes(), bytes), Pages.SIZE);
         try {
             while (size - at > memory.byteSize()) {
                 long end = at + memory.byteSize();

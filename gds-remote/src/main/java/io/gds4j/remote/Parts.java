@@ -1,5 +1,6 @@
 package io.gds4j.remote;
 
+import io.gds4j.internal.file.Pages;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -19,8 +20,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** An upload in parts that has begun. */
 sealed interface Parts permits S3Parts, AzureBlocks, GcsSession {
-    int PAGE = 4096;
-
     /** Parts in memory at the same time. */
     int TOGETHER = 4;
 
@@ -51,7 +50,7 @@ sealed interface Parts permits S3Parts, AzureBlocks, GcsSession {
     }
 
     /** Sends the content in parts of {@code bytes} bytes, which count from 0. Returns what the sender returned for each. */
-    static <T> List<T> send(RangeSource content, long size, long bytes, URI uri, PartSender<T> sender)
+    static <T> List<T> send(RangeSource content, long size, long bytes, URI uri, Sender<T> sender)
             throws IOException {
         int count = (int) Math.ceilDiv(size, bytes);
         Map<Integer, T> sent = new ConcurrentSkipListMap<>();
@@ -64,7 +63,7 @@ sealed interface Parts permits S3Parts, AzureBlocks, GcsSession {
             for (int i = 0; i < together; i++) {
                 ended.submit(() -> {
                     try (Arena arena = Arena.ofShared()) {
-                        MemorySegment memory = arena.allocate(bytes, PAGE);
+                        MemorySegment memory = arena.allocate(bytes, Pages.SIZE);
                         for (int n = next.getAndIncrement(); n < count; n = next.getAndIncrement()) {
                             long at = n * bytes;
                             sent.put(n, sender.send(n, S3Upload.filled(
@@ -99,5 +98,10 @@ sealed interface Parts permits S3Parts, AzureBlocks, GcsSession {
             }
             default -> throw new IOException(failure);
         }
+    }
+
+    /** Sends one part of an upload. */
+    interface Sender<T> {
+        T send(int number, MemorySegment bytes) throws IOException;
     }
 }

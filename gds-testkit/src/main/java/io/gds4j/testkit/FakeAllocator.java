@@ -2,6 +2,7 @@ package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.plain.PlainAllocator;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
@@ -23,7 +24,6 @@ final class FakeAllocator implements MemoryAllocator {
     private static final String PIN = "MemoryAllocator.pin";
     private static final String PREFETCH = "MemoryAllocator.prefetch";
     private static final String EXPORT = "cuMemGetHandleForAddressRange";
-    private static final long PAGE = 4096;
     private static final long HUGE_PAGE = 2 << 20;
 
     private final FakeMemory memory;
@@ -45,7 +45,7 @@ final class FakeAllocator implements MemoryAllocator {
             throw CuFileException.invalid(ALLOCATE, "size is " + size + ", allowed is 1 or more");
         }
         if (kind.isHost()) {
-            long alignment = kind == MemoryKind.HOST_HUGEPAGE ? HUGE_PAGE : PAGE;
+            long alignment = kind == MemoryKind.HOST_HUGEPAGE ? HUGE_PAGE : Pages.SIZE;
             return PlainAllocator.hostMemory(kind, size, alignment, this::host);
         }
         FakeMemory.Region region = memory.allocate(kind, size, device, ALLOCATE);

@@ -2,6 +2,7 @@ package io.gds4j.internal.plain;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -13,7 +14,6 @@ import java.util.function.BiFunction;
 
 /** Allocates host memory from arenas. */
 public final class PlainAllocator implements MemoryAllocator {
-    private static final long PAGE = 4096;
     private static final String ALLOCATE = "MemoryAllocator.allocate";
     private static final String COPY = "MemoryAllocator.copy";
 
@@ -34,7 +34,7 @@ public final class PlainAllocator implements MemoryAllocator {
         if (size < 1) {
             throw CuFileException.invalid(ALLOCATE, "size is below 1: " + size);
         }
-        return hostMemory(kind, size, PAGE, MemoryAllocation::of);
+        return hostMemory(kind, size, Pages.SIZE, MemoryAllocation::of);
     }
 
     /** {@return an allocation made of a new segment and of what frees it} */

@@ -58,10 +58,10 @@ public final class RegisteredStreams {
      */
     public synchronized void register(long stream, int flags) {
         if ((flags & ~StreamArguments.ALL_FLAGS) != 0) {
-            throw invalid(REGISTER, "flags are 0x%x, allowed: 0 to 0xf".formatted(flags));
+            throw CuFileException.invalid(REGISTER, "flags are 0x%x, allowed: 0 to 0xf".formatted(flags));
         }
         if (orders.containsKey(stream)) {
-            throw invalid(REGISTER, "the stream is registered already");
+            throw CuFileException.invalid(REGISTER, "the stream is registered already");
         }
         checkOpen(REGISTER);
         orders.put(stream, order(stream, flags));
@@ -72,7 +72,7 @@ public final class RegisteredStreams {
         if (host.isPresent()) {
             return new HostOrder(host.get(), flags, movers);
         }
-        CudaContexts known = contexts.orElseThrow(() -> invalid(
+        CudaContexts known = contexts.orElseThrow(() -> CuFileException.invalid(
                 REGISTER, "there is no CUDA driver, and 0x%x is no open HostStream".formatted(stream)));
         boolean special = stream >= 0 && stream <= LAST_SPECIAL_STREAM;
         long[] context = new long[1];
@@ -80,7 +80,7 @@ public final class RegisteredStreams {
             known.cuda().ctxGetCurrent(context);
             context[0] = context[0] == 0 ? known.primary(0) : context[0];
         } else if (stream < 0) {
-            throw invalid(REGISTER, "0x%x is no open HostStream".formatted(stream));
+            throw CuFileException.invalid(REGISTER, "0x%x is no open HostStream".formatted(stream));
         } else {
             CudaErrors.check(known.cuda(), "cuStreamGetCtx", known.cuda().streamGetCtx(stream, context));
         }
@@ -93,7 +93,7 @@ public final class RegisteredStreams {
     public void deregister(long stream) {
         StreamOrder order = orders.remove(stream);
         if (order == null) {
-            throw invalid("cuFileStreamDeregister", "the stream is not registered");
+            throw CuFileException.invalid("cuFileStreamDeregister", "the stream is not registered");
         }
         order.close();
     }
@@ -187,9 +187,5 @@ public final class RegisteredStreams {
         last.forEach(StreamOrder::close);
         words.ifPresent(ReleaseWords::close);
         slabs.ifPresent(StagingSlabs::close);
-    }
-
-    private static CuFileException invalid(String function, String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
     }
 }

@@ -48,14 +48,14 @@ public record SampleRun(
         List<Named> chosen = chosen();
         Path parent = TemporaryFolder.parent(dir).toAbsolutePath();
         OpenedDriver.require(arguments(parent, new ArrayList<>()).backend(), output.environment());
-        List<SampleOutcome> outcomes = new ArrayList<>();
+        List<Outcome> outcomes = new ArrayList<>();
         for (Named sample : chosen) {
             outcomes.add(run(sample, parent));
         }
         boolean several = all || chosen.size() > 1;
         output.print(object -> {
             if (several) {
-                object.put("verified", outcomes.stream().allMatch(SampleOutcome::verified));
+                object.put("verified", outcomes.stream().allMatch(Outcome::verified));
                 object.put("samples", outcomes.stream().map(SampleRun::fields).toList());
             } else {
                 object.putAll(fields(outcomes.getFirst()));
@@ -79,14 +79,14 @@ public record SampleRun(
                 "there is no sample '%s'; gds sample --list shows the samples".formatted(Text.oneLine(name))));
     }
 
-    private SampleOutcome run(Named sample, Path parent) throws IOException, InterruptedException {
+    private Outcome run(Named sample, Path parent) throws IOException, InterruptedException {
         output.say("%s: %s".formatted(sample.name(), sample.summary()));
         List<String> lines = new ArrayList<>();
-        SampleOutcome outcome;
+        Outcome outcome;
         try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-sample-");
                 CountingDrivers drivers = new CountingDrivers(output)) {
             SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.inside(""), lines)));
-            outcome = new SampleOutcome(sample, lines, drivers.objects(), result, null);
+            outcome = new Outcome(sample, lines, drivers.objects(), result, null);
             result.lines().forEach(line -> output.say("  " + line));
             drivers.lines().forEach(line -> output.say(line.isEmpty() ? line : "  " + line));
         } catch (IOException | RuntimeException e) {
@@ -94,7 +94,7 @@ public record SampleRun(
             if (!all || report.status() == ExitStatus.INTERNAL_ERROR) {
                 throw e;
             }
-            outcome = new SampleOutcome(sample, lines, Map.of(), null, report);
+            outcome = new Outcome(sample, lines, Map.of(), null, report);
             output.warn(sample.name() + ": " + report.message());
         }
         output.say("");
@@ -117,13 +117,13 @@ public record SampleRun(
         }
     }
 
-    private static ExitStatus status(List<SampleOutcome> outcomes) {
-        for (SampleOutcome outcome : outcomes) {
+    private static ExitStatus status(List<Outcome> outcomes) {
+        for (Outcome outcome : outcomes) {
             if (outcome.failure() != null) {
                 return outcome.failure().status();
             }
         }
-        boolean verified = outcomes.stream().allMatch(SampleOutcome::verified);
+        boolean verified = outcomes.stream().allMatch(Outcome::verified);
         return verified ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
     }
 
@@ -135,9 +135,9 @@ public record SampleRun(
                         .toList(), false, false));
     }
 
-    private static List<String> summary(List<SampleOutcome> outcomes) {
+    private static List<String> summary(List<Outcome> outcomes) {
         List<List<String>> rows = new ArrayList<>();
-        for (SampleOutcome outcome : outcomes) {
+        for (Outcome outcome : outcomes) {
             SampleResult result = outcome.result();
             rows.add(List.of(
                     outcome.sample().name(),
@@ -155,7 +155,7 @@ public record SampleRun(
                 .and("program", sample.program().getName()).map();
     }
 
-    private static Map<String, @Nullable Object> fields(SampleOutcome outcome) {
+    private static Map<String, @Nullable Object> fields(Outcome outcome) {
         Map<String, @Nullable Object> fields = description(outcome.sample());
         SampleResult result = outcome.result();
         if (result != null) {
@@ -172,5 +172,29 @@ public record SampleRun(
             fields.put("error", outcome.failure().message());
         }
         return fields;
+    }
+
+    /**
+     * Outcome of a sample.
+     *
+     * @param sample the sample
+     * @param lines lines that it printed
+     * @param counted statistics of its driver, under its name; empty without {@code --stats}
+     * @param result its result; null if it failed
+     * @param failure its failure; null if it succeeded
+     */
+    private record Outcome(
+            Named sample,
+            List<String> lines,
+            Map<String, @Nullable Object> counted,
+            @Nullable SampleResult result,
+            @Nullable ErrorReport failure) {
+        Outcome {
+            lines = List.copyOf(lines);
+        }
+
+        boolean verified() {
+            return result != null && result.verified();
+        }
     }
 }
