@@ -52,7 +52,7 @@ final class LoaderCounters {
         batches++;
         long now = System.nanoTime();
         if (FlightRecorder.isInitialized()) {
-            BatchEvent.record(buffer, epoch, now - lastDelivery);
+            DeliveryEvent.record(buffer, epoch, now - lastDelivery);
         }
         lastDelivery = now;
     }

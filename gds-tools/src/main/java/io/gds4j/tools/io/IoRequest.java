@@ -1,5 +1,6 @@
 package io.gds4j.tools.io;
 
+import io.gds4j.IoResult;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import org.jspecify.annotations.Nullable;
@@ -14,7 +15,7 @@ final class IoRequest {
     final MemoryRange range;
 
     /** What the request fills; null if nothing is reported. */
-    final io.gds4j.@Nullable IoResult report;
+    final @Nullable IoResult report;
 
     boolean write;
     long fileOffset;
@@ -23,7 +24,7 @@ final class IoRequest {
     long endNanos;
 
     IoRequest(IoMemory memory, long bufferOffset, long size, boolean reported) {
-        this.report = reported ? new io.gds4j.IoResult() : null;
+        this.report = reported ? new IoResult() : null;
         this.memory = memory;
         this.bufferOffset = bufferOffset;
         this.range = memory.range().slice(bufferOffset, size);

@@ -63,7 +63,7 @@ public final class IoRun {
                 arguments.backend(), output, this::configure)) {
             CuFileDriver driver = opened.driver();
             checkDirect(targets);
-            List<List<IoResult>> rounds = new ArrayList<>();
+            List<List<JobResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
                 rounds.add(repeat(driver, targets, round));
             }
@@ -104,22 +104,22 @@ public final class IoRun {
     }
 
     /** Measures as often as requested. Returns one result per job, each combined from all repetitions. */
-    private List<IoResult> repeat(CuFileDriver driver, List<Targets> targets, int round)
+    private List<JobResult> repeat(CuFileDriver driver, List<Targets> targets, int round)
             throws IOException, InterruptedException {
         ioPathsOfRounds.add(new EnumMap<>(IoPath.class));
-        List<List<IoResult>> runs = new ArrayList<>();
+        List<List<JobResult>> runs = new ArrayList<>();
         for (int run = 0; run < arguments.repeat(); run++) {
             runs.add(measure(driver, targets, round));
         }
-        List<IoResult> results = new ArrayList<>();
+        List<JobResult> results = new ArrayList<>();
         for (int i = 0; i < runs.getFirst().size(); i++) {
             int job = i;
-            results.add(IoResults.repeated(runs.stream().map(run -> run.get(job)).toList()));
+            results.add(JobResults.repeated(runs.stream().map(run -> run.get(job)).toList()));
         }
         return results;
     }
 
-    private List<IoResult> measure(CuFileDriver driver, List<Targets> targets, int round)
+    private List<JobResult> measure(CuFileDriver driver, List<Targets> targets, int round)
             throws IOException, InterruptedException {
         List<JobRig> rigs = new ArrayList<>();
         List<Long> sizes = new ArrayList<>();
@@ -133,7 +133,7 @@ public final class IoRun {
                 dataSets.add(JobRig.dataSet(job));
             }
             Round measured = new Round(arguments, driver, rigs, dataSets);
-            List<IoResult> results = measured.run(sizes);
+            List<JobResult> results = measured.run(sizes);
             measured.ioPaths().forEach((path, bytes) -> {
                 ioPaths.merge(path, bytes, Long::sum);
                 ioPathsOfRounds.getLast().merge(path, bytes, Long::sum);
@@ -144,10 +144,10 @@ public final class IoRun {
         }
     }
 
-    private void print(List<List<IoResult>> rounds, List<Targets> targets, OpenedDriver opened) {
-        IoResult total = IoResults.afterEachOther(rounds.stream().map(List::getLast).toList());
+    private void print(List<List<JobResult>> rounds, List<Targets> targets, OpenedDriver opened) {
+        JobResult total = JobResults.afterEachOther(rounds.stream().map(List::getLast).toList());
         if (arguments.gdsioFormat() && !output.json()) {
-            List<String> lines = shown(rounds).stream().map(IoResult::gdsioLine).toList();
+            List<String> lines = shown(rounds).stream().map(JobResult::gdsioLine).toList();
             output.tell(object -> add(object, rounds, total, targets, opened), () -> lines);
             lines.forEach(output.terminal().out()::println);
             return;
@@ -162,7 +162,7 @@ public final class IoRun {
             lines.add(Text.row("served by", ioPaths.isEmpty() ? "the kernel, without gds4j"
                     : PathBytes.text(opened.driver().backendName(), ioPaths)));
             lines.add("");
-            lines.addAll(IoResult.table(shown(rounds), output.terminal().resultColumns()));
+            lines.addAll(JobResult.table(shown(rounds), output.terminal().resultColumns()));
             if (arguments.verify()) {
                 lines.add("");
                 lines.add(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
@@ -173,13 +173,13 @@ public final class IoRun {
     }
 
     /** Returns the results of single jobs if requested, else the combined results. */
-    private List<IoResult> shown(List<List<IoResult>> rounds) {
+    private List<JobResult> shown(List<List<JobResult>> rounds) {
         return rounds.stream().flatMap(round -> arguments.perJob() ? round.stream() : round.stream().skip(
                 round.size() - 1L)).toList();
     }
 
     private void add(
-            Map<String, @Nullable Object> object, List<List<IoResult>> rounds, IoResult total, List<Targets> targets,
+            Map<String, @Nullable Object> object, List<List<JobResult>> rounds, JobResult total, List<Targets> targets,
             OpenedDriver opened) {
         object.putAll(total.toJson());
         object.put("path", total.job().path().toString());
@@ -205,7 +205,7 @@ public final class IoRun {
         }
     }
 
-    private static Map<String, @Nullable Object> job(IoResult result) {
+    private static Map<String, @Nullable Object> job(JobResult result) {
         return Fields.of("job", result.name())
                 .andAll(result.toJson()).map();
     }

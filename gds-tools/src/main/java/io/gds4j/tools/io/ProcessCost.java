@@ -13,8 +13,8 @@ final class ProcessCost {
     private final long cpuNanos = SYSTEM.getProcessCpuTime();
     private final long allocated = THREADS.getTotalThreadAllocatedBytes();
 
-    IoResult.Cost sinceThen() {
-        return new IoResult.Cost(
+    JobResult.Cost sinceThen() {
+        return new JobResult.Cost(
                 (SYSTEM.getProcessCpuTime() - cpuNanos) / 1e9, THREADS.getTotalThreadAllocatedBytes() - allocated);
     }
 }

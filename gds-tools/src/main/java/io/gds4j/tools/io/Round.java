@@ -32,7 +32,7 @@ final class Round {
     }
 
     /** Returns one result per job, and a combined one of several jobs. The first failure of a thread ends the round. */
-    List<IoResult> run(List<Long> sizes) throws InterruptedException {
+    List<JobResult> run(List<Long> sizes) throws InterruptedException {
         List<Thread> threads = new ArrayList<>();
         for (JobRig rig : rigs) {
             for (Worker worker : rig.workers()) {
@@ -49,15 +49,15 @@ final class Round {
         for (Thread thread : threads) {
             thread.join();
         }
-        IoResult.Cost cost = before.sinceThen();
+        JobResult.Cost cost = before.sinceThen();
         driver.bytesByPath().forEach((path, bytes) -> ioPaths.put(path, bytes - movedBefore.getOrDefault(path, 0L)));
         rethrow();
-        List<IoResult> results = new ArrayList<>();
+        List<JobResult> results = new ArrayList<>();
         for (int i = 0; i < rigs.size(); i++) {
             results.add(result(rigs.get(i), sizes.get(i), dataSets.get(i), rigs.size() == 1 ? cost : null));
         }
         if (rigs.size() > 1) {
-            results.add(IoResults.together("all", results, sizes.stream().distinct().count() == 1, cost));
+            results.add(JobResults.together("all", results, sizes.stream().distinct().count() == 1, cost));
         }
         return results;
     }
@@ -112,8 +112,8 @@ final class Round {
         }
     }
 
-    private static IoResult result(
-            JobRig rig, long size, long dataSet, IoResult.@Nullable Cost cost) {
+    private static JobResult result(
+            JobRig rig, long size, long dataSet, JobResult.@Nullable Cost cost) {
         List<Worker> workers = rig.workers();
         Histogram latencies = new Histogram(workers.getFirst().latencies());
         long bytes = 0;
@@ -133,7 +133,7 @@ final class Round {
             end += Math.max(0, worker.endNanos() - end);
         }
         IoJob job = workers.getFirst().job();
-        return new IoResult(
+        return new JobResult(
                 job, job.name(), workers.size(), size, dataSet, bytes, (end - start) / 1e9, latencies, operations,
                 workers.size() > 1 && sum > 0 ? (Double) (slowest / (sum / workers.size())) : null, cost, List.of());
     }

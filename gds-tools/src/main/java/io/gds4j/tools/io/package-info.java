@@ -5,4 +5,4 @@ package io.gds4j.tools.io;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   IoCommandTest: IoJob, IoResult, IoRun, JobFile, JobRig, PlainFile, Round, Worker
+//   IoCommandTest: IoJob, JobResult, IoRun, JobFile, JobRig, PlainFile, Round, Worker

@@ -16,7 +16,7 @@ import jdk.jfr.Timespan;
 @Description("A batch of records that a loader has delivered")
 @Category({"gds4j"})
 @StackTrace(false)
-final class BatchEvent extends Event {
+final class DeliveryEvent extends Event {
     @Label("Epoch")
     long epoch;
 
@@ -38,7 +38,7 @@ final class BatchEvent extends Event {
     long sincePrevious;
 
     static void record(BatchBuffer buffer, long epoch, long nanos) {
-        BatchEvent event = new BatchEvent();
+        DeliveryEvent event = new DeliveryEvent();
         if (event.shouldCommit()) {
             event.epoch = epoch;
             event.position = buffer.position;

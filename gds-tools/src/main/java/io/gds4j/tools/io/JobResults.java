@@ -6,49 +6,49 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /** Combines several results into one. */
-final class IoResults {
-    private IoResults() {
+final class JobResults {
+    private JobResults() {
     }
 
     /** Combines jobs that ran at the same time. */
-    static IoResult together(String name, List<IoResult> jobs, boolean sameSize, IoResult.Cost cost) {
+    static JobResult together(String name, List<JobResult> jobs, boolean sameSize, JobResult.Cost cost) {
         return sum(
                 name,
                 jobs,
                 sameSize ? jobs.getFirst().ioSize() : null,
-                jobs.stream().mapToInt(IoResult::threads).sum(),
-                jobs.stream().mapToLong(IoResult::dataSet).sum(),
-                jobs.stream().mapToDouble(IoResult::seconds).max().orElse(0),
+                jobs.stream().mapToInt(JobResult::threads).sum(),
+                jobs.stream().mapToLong(JobResult::dataSet).sum(),
+                jobs.stream().mapToDouble(JobResult::seconds).max().orElse(0),
                 cost);
     }
 
     /** Combines repetitions of the same measurement. */
-    static IoResult repeated(List<IoResult> runs) {
-        IoResult first = runs.getFirst();
+    static JobResult repeated(List<JobResult> runs) {
+        JobResult first = runs.getFirst();
         if (runs.size() == 1) {
             return first;
         }
-        IoResult sum = sum(
+        JobResult sum = sum(
                 first.name(),
                 runs,
                 first.ioSize(),
                 first.threads(),
                 first.dataSet(),
-                runs.stream().mapToDouble(IoResult::seconds).sum(),
+                runs.stream().mapToDouble(JobResult::seconds).sum(),
                 first.cost() == null ? null : cost(runs));
         return sum.ofRuns(runs);
     }
 
-    private static IoResult.Cost cost(List<IoResult> parts) {
+    private static JobResult.Cost cost(List<JobResult> parts) {
         return parts.stream()
-                .map(IoResult::cost)
+                .map(JobResult::cost)
                 .filter(Objects::nonNull)
-                .reduce(new IoResult.Cost(0, 0), IoResult.Cost::plus);
+                .reduce(new JobResult.Cost(0, 0), JobResult.Cost::plus);
     }
 
     /** Combines rounds that ran in sequence. */
-    static IoResult afterEachOther(List<IoResult> rounds) {
-        IoResult first = rounds.getFirst();
+    static JobResult afterEachOther(List<JobResult> rounds) {
+        JobResult first = rounds.getFirst();
         if (rounds.size() == 1) {
             return first;
         }
@@ -58,30 +58,30 @@ final class IoResults {
                 null,
                 first.threads(),
                 first.dataSet(),
-                rounds.stream().mapToDouble(IoResult::seconds).sum(),
+                rounds.stream().mapToDouble(JobResult::seconds).sum(),
                 cost(rounds));
     }
 
-    private static IoResult sum(
+    private static JobResult sum(
             String name,
-            List<IoResult> parts,
+            List<JobResult> parts,
             @Nullable Long size,
             int threads,
             long dataSet,
             double seconds,
-            IoResult.@Nullable Cost cost) {
+            JobResult.@Nullable Cost cost) {
         Histogram latencies = new Histogram(parts.getFirst().latencies());
         parts.forEach(part -> latencies.add(part.latencies()));
-        return new IoResult(
+        return new JobResult(
                 parts.getFirst().job(),
                 name,
                 threads,
                 size,
                 dataSet,
-                parts.stream().mapToLong(IoResult::bytes).sum(),
+                parts.stream().mapToLong(JobResult::bytes).sum(),
                 seconds,
                 latencies,
-                parts.stream().mapToLong(IoResult::operations).sum(),
+                parts.stream().mapToLong(JobResult::operations).sum(),
                 parts.size() == 1 ? parts.getFirst().fairness() : null,
                 cost,
                 List.of());

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param cost CPU time and allocations; null for one of several jobs, which share them
  * @param runs throughput of each repetition, bytes per second; empty if the measurement was not repeated
  */
-record IoResult(
+record JobResult(
         IoJob job,
         String name,
         int threads,
@@ -42,7 +42,7 @@ record IoResult(
         @Nullable Cost cost,
         List<Double> runs) {
 
-    IoResult {
+    JobResult {
         runs = List.copyOf(runs);
     }
 
@@ -74,10 +74,10 @@ record IoResult(
     }
 
     /** Returns this combined result with the throughput of each repetition. */
-    IoResult ofRuns(List<IoResult> repetitions) {
-        return new IoResult(
+    JobResult ofRuns(List<JobResult> repetitions) {
+        return new JobResult(
                 job, name, threads, ioSize, dataSet, bytes, seconds, latencies, operations, fairness, cost,
-                repetitions.stream().map(IoResult::bytesPerSecond).toList());
+                repetitions.stream().map(JobResult::bytesPerSecond).toList());
     }
 
     /** Difference of the fastest and the slowest repetition, divided by the mean throughput. */
@@ -168,7 +168,7 @@ record IoResult(
      *
      * @param width a narrower terminal leaves columns out
      */
-    static List<String> table(List<IoResult> results, int width) {
+    static List<String> table(List<JobResult> results, int width) {
         List<String> titles = new ArrayList<>(List.of("job", "I/O size", "throughput"));
         if (!results.getFirst().runs().isEmpty()) {
             titles.add("spread");
