@@ -27,9 +27,9 @@ final class GgufMetadata implements Metadata {
     /** Elements of a string array between two of its marks. */
     static final int MARK_DISTANCE = 4096;
 
-    /** Most elements of an array in the reference implementation. */
     /** Longest string of the reference implementation, in bytes. */
     static final long MAX_STRING = 1 << 30;
+    /** Most elements of an array in the reference implementation. */
     private static final long MAX_ELEMENTS = 1 << 30;
     /** Deepest nesting of arrays. ggml reads none, gguf-py any. */
     private static final int MAX_NESTED = 8;
