@@ -84,7 +84,7 @@ class DecodedTensorsTest {
         }
     }
 
-    private static byte[] random(String name, int seed, int length) {
+    static byte[] random(String name, int seed, int length) {
         ByteBuffer out = ByteBuffer.allocate(length + 32);
         for (int i = 0; out.position() < length; i++) {
             out.put(sha256().digest("%s %d %d".formatted(name, seed, i).getBytes(StandardCharsets.US_ASCII)));
