@@ -214,8 +214,7 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
      * @throws CuFileException as {@link LoadPlan#load(CuFileDriver)} and {@link CuFileDriver#open()}
      */
     public LoadedTensors load() {
-        CuFileDriver driver = CuFileDriver.open();
-        return Undo.ifFails(driver::close, () -> load(driver).keeping(driver));
+        return LoadedTensors.byOwnDriver(this::load);
     }
 
     /**

@@ -5,7 +5,6 @@ import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
-import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
@@ -391,8 +390,7 @@ public final class LoadPlan {
      * @throws CuFileException as {@link #load(CuFileDriver, LoadListener)} and {@link CuFileDriver#open()}
      */
     public LoadedTensors load() {
-        CuFileDriver driver = CuFileDriver.open();
-        return Undo.ifFails(driver::close, () -> load(driver).keeping(driver));
+        return LoadedTensors.byOwnDriver(this::load);
     }
 
     /** Loads without a listener; see {@link #load(CuFileDriver, LoadListener)}. */

@@ -3,6 +3,7 @@ package io.gds4j.loader;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.load.DestinationBlock;
@@ -24,6 +25,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -83,6 +85,12 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
                 blocks.add(placed.blocks().get(i));
             }
         }
+    }
+
+    /** Loads by a driver that only the tensors keep open. */
+    static LoadedTensors byOwnDriver(Function<CuFileDriver, LoadedTensors> load) {
+        CuFileDriver driver = CuFileDriver.open();
+        return Undo.ifFails(driver::close, () -> load.apply(driver).keeping(driver));
     }
 
     /** Closes a driver when these tensors and all memory that was taken from them are closed. */

@@ -266,14 +266,11 @@ final class PickleMachine {
     }
 
     private void append(PickleValue... added) {
-        PickleValue top = top();
-        if (top instanceof Sequence sequence) {
-            add(sequence.elements(), added);
-        } else if (top instanceof Call call) {
-            add(call.elements().elements(), added);
-        } else {
+        PickleValue top = top() instanceof Call call ? call.elements() : top();
+        if (!(top instanceof Sequence list)) {
             throw in.broken("elements are added to a value that is no list");
         }
+        add(list.elements(), added);
     }
 
     private void add(List<PickleValue> values, PickleValue... added) {
@@ -289,14 +286,11 @@ final class PickleMachine {
     }
 
     private void setItems(PickleValue... keysAndValues) {
-        PickleValue top = top();
-        if (top instanceof Mapping mapping) {
-            add(mapping.entries(), keysAndValues);
-        } else if (top instanceof Call call) {
-            add(call.items().entries(), keysAndValues);
-        } else {
+        PickleValue top = top() instanceof Call call ? call.items() : top();
+        if (!(top instanceof Mapping dict)) {
             throw in.broken("an entry is added to a value that is no dict");
         }
+        add(dict.entries(), keysAndValues);
     }
 
     private void stackSymbol() {
