@@ -480,9 +480,6 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
          *         bookkeeping; otherwise as {@link CuFileDriver#openFile} and the allocator
          */
         public RecordLoader open() {
-            if (verified) {
-                source.verifyFiles();
-            }
             long bufferBytes = bufferBytes();
             LoaderState state = state(source.isFixedLength() || bufferBytes / batch >= source.maxLength());
             Itinerary itinerary = state.plan().itinerary(share.rank(), epochs);
@@ -502,6 +499,9 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
                 throw Failures.invalid(
                         "a batch takes %s bytes, and two of them do not fit into the %s bytes allowed".formatted(
                                 bufferBytes, memory));
+            }
+            if (verified) { // after all that takes no time
+                source.verifyFiles();
             }
             long stride = pages * Pages.SIZE;
             MemoryKind chosen = kind.orElseGet(() -> driver.allocator().best());

@@ -116,7 +116,7 @@ final class UnpackedShards implements AutoCloseable {
         }
     }
 
-    /** Writes what the file unpacks to, which has to be so many bytes. */
+    /** Unpacks the file. Refuses one that does not unpack to exactly {@code bytes} bytes. */
     private static void copy(HeaderFile file, FileChannel to, long bytes) throws IOException {
         byte[] step = new byte[Math.clamp(bytes + 1, 1, STEP)];
         long done = 0;
