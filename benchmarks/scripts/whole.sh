@@ -27,13 +27,11 @@ target=$(seq -s, -f gpu:%g 0 $((GPUS - 1)))
 declare -A path_of=([archive]=$class_path [plain]=$class_path [before]=$BEFORE_CP)
 
 gds() { # class path, more options; a jar with its libraries beside it as the launcher runs it: the option of the grant would disable the module graph
-    local jar=${1%%:*} options=$launcher_options
+    local jar=${1%%:*} options=$launcher_options command=(-cp "$1" io.gds4j.tools.GdsCommand)
     if [ -d "$(dirname "$jar")/lib" ]; then
-        options=${options/--enable-native-access=ALL-UNNAMED/--illegal-native-access=deny}
-        "$java" $options ${2:-} -jar "$jar" load "$model" --target "$target" --json
-    else
-        "$java" $options ${2:-} -cp "$1" io.gds4j.tools.GdsCommand load "$model" --target "$target" --json
+        options=${options/--enable-native-access=ALL-UNNAMED/--illegal-native-access=deny} command=(-jar "$jar")
     fi
+    "$java" $options ${2:-} "${command[@]}" load "$model" --target "$target" --json
 }
 process() { # name
     case $1 in

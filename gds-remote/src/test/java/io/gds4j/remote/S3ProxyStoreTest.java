@@ -45,7 +45,7 @@ class S3ProxyStoreTest extends ObjectStoreContract {
         }
     }
 
-    /** Calls the public method of this name that takes so many arguments; a static one if the target is a class. */
+    /** Calls the public method that has this name and as many parameters as there are arguments. A class has static ones. */
     private static Object call(Object target, String name, Object... arguments) throws ReflectiveOperationException {
         Class<?> type = target instanceof Class<?> named ? named : target.getClass();
         return Arrays.stream(type.getMethods())

@@ -6,8 +6,6 @@ import io.gds4j.memory.MemoryKind;
 
 /** Reads into one pinned buffer by pread while the GPU copies from other buffers. */
 final class AsyncCopyMover implements Mover {
-    /** Number of buffers. */
-
     private final PlainFile file;
     private final GpuStream stream;
     private final MemoryAllocation buffers;
