@@ -39,7 +39,7 @@ import java.util.stream.Stream;
  * place. Tensors that share bytes are in one run and share memory, unless their offsets disagree modulo the alignment.
  *
  * <p>
- * A plain load reads each run by itself. Its reads begin at a page boundary of the file; the block has room for the bytes before
+ * A plain load reads each run by itself, but parts of tensors for a GPU with their neighbours. Its reads begin at a page boundary of the file; the block has room for the bytes before
  * the first tensor. In most models a whole file is one run. For several ranks the planner unites the ranges of the file that their
  * runs need, and no byte is read twice. Rows shorter than {@link FileRange#MIN_ROW} are read with what lies between them.
  *
@@ -298,10 +298,17 @@ public final class LayoutPlanner {
         return shared || run.isAssembled() || run.block().isFixed() ? 0 : Pages.offset(run.begin());
     }
 
+    /** Returns a range for each run, but one for neighbours that a GPU gets through the same slabs. */
     private static List<Needed> each(List<PlannedRun> runs) {
         List<Needed> ranges = new ArrayList<>(runs.size());
         for (PlannedRun run : runs) {
-            ranges.add(new Needed(run.begin(), run.end(), List.of(run)));
+            Needed last = ranges.isEmpty() ? null : ranges.getLast();
+            if (last != null && run.follows(last)) {
+                last.runs().add(run);
+                ranges.set(ranges.size() - 1, new Needed(last.begin(), run.end(), last.runs()));
+            } else {
+                ranges.add(new Needed(run.begin(), run.end(), new ArrayList<>(List.of(run))));
+            }
         }
         return ranges;
     }

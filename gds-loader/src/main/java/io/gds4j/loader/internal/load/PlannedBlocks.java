@@ -133,6 +133,10 @@ final class PlannedBlocks {
             return fixed;
         }
 
+        boolean isOnGpu() {
+            return specs.get(index).kind().isCuda();
+        }
+
         /** Reserves room for {@code head} bytes and an aligned run after them; returns the offset of the run. */
         long reserve(long fileOffset, long head, long length) {
             boolean congruent = !shared && fileOffset % options.alignment() == 0 && options.alignment() <= Pages.SIZE;

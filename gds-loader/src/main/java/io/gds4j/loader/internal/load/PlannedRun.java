@@ -96,6 +96,14 @@ final class PlannedRun {
         return copies.size() == 1 && copies.getFirst().rows() == 1;
     }
 
+    /** Returns whether one read serves a range of assembled runs and this one, too: its bytes pass host memory anyway. */
+    boolean follows(Needed range) {
+        PlannedRun before = range.runs().getLast();
+        long gap = begin - range.end();
+        return assembled && before.assembled && block.isOnGpu() && before.block.isOnGpu() && gap >= 0
+                && gap <= FileRange.MAX_GAP;
+    }
+
     /** Returns the bytes of memory. */
     long bytes() {
         return isOneRow() ? end - begin : placed.get(first).slice().bytes();

@@ -249,6 +249,25 @@ class LayoutValuesTest {
         assertThat(layout.storageBytes()).isEqualTo(2 * part);
     }
 
+    /** What a GPU gets passes slabs, so one read brings parts to any places; the host's memory gets each without a copy. */
+    @ParameterizedTest(name = "{0}, gaps of {1} bytes")
+    @CsvSource({"CUDA_DEVICE, 0, 1", "CUDA_DEVICE, 65536, 1", "CUDA_DEVICE, 65537, 3", "HOST, 700, 3"})
+    void partsForAGpuAreReadTogether(MemoryKind kind, long gap, int reads) {
+        long part = 8 * MIB;
+        List<TensorBox> boxes = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            boxes.add(TensorBox.of(FILE, 100 + i * (part + gap), List.of(2 * part - i * part), List.of(part)));
+        }
+        TensorInfo tensor =
+                TensorInfo.ofBoxes("t", DType.U8, List.of(3 * part), DimensionOrder.rowMajor(1), boxes);
+        CheckpointFile file = CheckpointFile.of(FILE, 32 * MIB, 0, List.of(tensor), Map.of());
+        int device = kind.isCuda() ? 0 : MemoryRange.NO_DEVICE;
+        Layout layout = LayoutPlanner.plan(List.of(file),
+                LoadOptions.DEFAULTS.with(new LoadOptions.Target(kind, device, null, null)));
+        assertThat(layout.works()).hasSize(reads);
+        assertThat(layout.storageBytes()).isEqualTo(3 * part + (reads == 1 ? 2 * gap : 0));
+    }
+
     @Test
     void memoryThatCannotBeFreedYetKeepsItsHolder() {
         int[] freed = new int[1];
