@@ -1,7 +1,9 @@
 package io.gds4j.samples;
 
+import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocation;
 import java.nio.file.Path;
 
@@ -10,16 +12,20 @@ final class ReadIntoGpu {
     private ReadIntoGpu() {
     }
 
-    /** Reads the file that the first argument names. */
+    /** Reads the file that the first argument names, by one call and by a batch. */
     public static void main(String[] args) {
+        Path path = Path.of(args[0]);
         try (CuFileDriver driver = CuFileDriver.open();
-                CuFileHandle file = driver.openFile(Path.of(args[0]));
-                MemoryAllocation memory = driver.allocate(file.size())) {
-            long start = System.nanoTime();
-            long bytes = file.read(memory, 0);
-            double seconds = (System.nanoTime() - start) / 1e9;
-            System.out.printf("%d bytes into %s, %.1f GB/s%n", bytes, memory.kind(), bytes / seconds / 1e9);
-            System.out.println(file.ioPath() + " " + driver.bytesByPath());
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocate(file.size()); // of GPU 0, or of the host
+                CuFileBatch batch = driver.batch()) {
+            long bytes = file.read(memory, 0); // from offset 0; readAsync returns a future
+            batch.addRead(file, memory, 0);
+            batch.submit();
+            batch.await();
+            System.out.println(bytes + " bytes, " + file.ioPath() + " " + driver.bytesByPath());
+        } catch (CuFileException e) {
+            System.err.println(e.code() + ": " + e.getMessage());
         }
     }
 }

@@ -23,7 +23,7 @@ class ReadmeExamplesTest {
         Path file = Files.write(folder.resolve("data.bin"), new byte[12_345]);
 
         assertThat(outputOf(() -> ReadIntoGpu.main(new String[]{file.toString()})))
-                .contains("12345 bytes into", "IoPathReport");
+                .contains("12345 bytes, IoPathReport", "=24690");
     }
 
     @Test
