@@ -23,6 +23,7 @@ import io.gds4j.loader.parallel.ParallelRule;
 import io.gds4j.loader.parallel.Split;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.FakeGpu;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -126,6 +127,25 @@ class DistcpFormatTest {
             checkWhole(all);
             checkWhole(some);
             assertThat(some.names()).containsExactly("columns");
+        }
+    }
+
+    /** One read brings all large parts that a file has to their places in the GPU's memory. */
+    @Test
+    void partsOfAFileReachAGpuByOneRequest() throws IOException {
+        int half = 3 << 17;
+        DistcpBytes bytes = new DistcpBytes();
+        for (String name : List.of("a", "b", "c")) {
+            bytes.tensor(name, shape(2L * half), chunk("__0_0.distcp", 0, half), chunk("__1_0.distcp", half, half));
+        }
+        bytes.write(folder);
+        FakeGpu gpu = FakeGpu.builder().bytesPerDevice(32 << 20).build();
+        try (CuFileDriver driver = gpu.openDriver();
+                LoadedTensors tensors = Checkpoint.open(folder).plan().to(MemoryKind.CUDA_DEVICE).load(driver)) {
+            assertThat(tensors.report().requests()).isEqualTo(2);
+            for (LoadedTensor tensor : tensors) {
+                check(tensor.toHost(), tensor.info().shape(), -1, 0);
+            }
         }
     }
 
