@@ -64,7 +64,8 @@ final class RecordSums implements AutoCloseable {
 
     /** Adds a batch, and closes it. Returns before that if a thread is idle. */
     void add(RecordBatch batch) throws InterruptedException {
-        for (int i = 0; i < batch.count(); i++) {
+        int count = batch.count(); // each look at a batch takes its lock
+        for (int i = 0; i < count; i++) {
             if (!numbers.hasRemaining()) {
                 flush();
             }
