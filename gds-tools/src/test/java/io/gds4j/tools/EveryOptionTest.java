@@ -51,7 +51,7 @@ class EveryOptionTest {
             "0 records FILE --record 4K --header 4K --batch 2 --shuffle --seed 3 --block 2 --window 2 --epochs 2 --rank 0"
                     + " --world 2 --remainder drop --resume READS --memory 1M --readers 2 -t host --backend compat --stats"
                     + " --report OUT/records.html --follow-links --no-progress",
-            "0 records FILE --record 4K --batch 4 --skip-bad -T 5 --warm-up 0.01 --digest -t host --json -q",
+            "0 records FILE --record 4K --batch 4 --skip-bad --verify -T 5 --warm-up 0.01 --digest -t host --json -q",
             "0 records FILE --record 4K --list",
             "3 records FILE --column x",
             "3 records FILE --unpack OUT/unpacked",

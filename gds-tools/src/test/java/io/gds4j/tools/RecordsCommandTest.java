@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Random;
 import java.util.stream.LongStream;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -108,6 +109,44 @@ class RecordsCommandTest {
         assertThat(records("--batch", "64", "--digest", "--json").json().get("digest").asText()).isEqualTo(expected);
         assertThat(records("--digest", "--shuffle").out()).contains("digest").doesNotContain(expected);
         assertThat(records("--json").json().has("digest")).isFalse();
+    }
+
+    /** Returns a checksum as TFRecord files have it. */
+    private static int masked(byte[] bytes) {
+        CRC32C crc = new CRC32C();
+        crc.update(bytes);
+        return Integer.rotateRight((int) crc.getValue(), 15) + 0xa282ead8;
+    }
+
+    @Test
+    void verificationFindsADamagedRecord() throws IOException {
+        byte[] bytes = new byte[100];
+        byte[] length = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(0, bytes.length).array();
+        ByteBuffer file = ByteBuffer.allocate(3 * (bytes.length + 16)).order(ByteOrder.LITTLE_ENDIAN);
+        while (file.hasRemaining()) {
+            file.put(length).putInt(masked(length)).put(bytes).putInt(masked(bytes));
+        }
+        file.put(bytes.length + 16 + 50, (byte) 1);
+        String name = Files.write(folder.resolve("a.tfrecord"), file.array()).toString();
+        assertThat(gds("records", name, "-t", "host", "--json").json().get("skipped").asInt()).isZero();
+        assertThat(gds("records", name, "-t", "host", "--verify", "--skip-bad", "--json").json().get("skipped").asInt())
+                .isEqualTo(1);
+        GdsRun run = gds("records", name, "-t", "host", "--verify");
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.err()).contains("record 1: its CRC-32C").hasLineCount(1);
+    }
+
+    @Test
+    void verificationFindsADamagedShard() throws IOException {
+        Path index = Files.writeString(folder.resolve("index.json"), """
+                {"shards": [{"column_names": ["a"], "column_sizes": [1], "column_encodings": ["uint8"], "format": "mds",
+                "raw_data": {"basename": "a.mds", "bytes": 13, "hashes": {"sha1": "00"}}, "samples": 1, "version": 2,
+                "compression": null, "zip_data": null, "hashes": ["sha1"], "size_limit": null}], "version": 2}""");
+        Files.write(folder.resolve("a.mds"), new byte[]{1, 0, 0, 0, 12, 0, 0, 0, 13, 0, 0, 0, 7});
+        assertThat(gds("records", index.toString(), "-t", "host").status()).isZero();
+        GdsRun run = gds("records", index.toString(), "-t", "host", "--verify");
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.err()).contains("a.mds: is damaged: its sha1").hasLineCount(1);
     }
 
     @Test

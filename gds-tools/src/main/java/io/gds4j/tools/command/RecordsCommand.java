@@ -121,6 +121,10 @@ final class RecordsCommand implements Callable<Integer> {
             description = "Leave out records that cannot be read, and count them; otherwise the first ends the run.")
     private boolean skip;
 
+    @Option(names = "--verify",
+            description = "Also compare records with the checksums that TFRecord and MDS files have, before the first batch those of whole shards.")
+    private boolean verify;
+
     @Option(names = "--resume", paramLabel = "FILE", split = ",",
             description = "Continue behind a run, also with another --world: the result of any of its ranks by --json,"
                     + " or of each of them if they read different numbers of batches.")
@@ -211,7 +215,7 @@ final class RecordsCommand implements Callable<Integer> {
     private RecordsRun run(String name, RecordSource source, Output to) {
         return new RecordsRun(
                 name, source, batch, order(), epochs, new Share(rank, world), remainder,
-                skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumed, warmUp,
+                skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, verify, resumed, warmUp,
                 seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value(),
                 digest, to);
     }

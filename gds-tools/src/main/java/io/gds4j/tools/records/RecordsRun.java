@@ -45,6 +45,7 @@ import org.jspecify.annotations.Nullable;
  * @param share rank and number of ranks
  * @param remainder what happens to records that do not fill whole batches
  * @param policy what happens to records that cannot be read
+ * @param verify whether to compare records with the checksums of their files
  * @param resumed states of earlier runs, or their results; none to begin anew
  * @param warmUp seconds that the rates leave out
  * @param seconds most time after that; infinite for no limit
@@ -64,6 +65,7 @@ public record RecordsRun(
         Share share,
         Remainder remainder,
         ErrorPolicy policy,
+        boolean verify,
         List<Path> resumed,
         double warmUp,
         double seconds,
@@ -141,6 +143,9 @@ public record RecordsRun(
                 .onError(policy)
                 .memory(bound)
                 .target(targets.target().kind(), Math.max(0, targets.target().device()));
+        if (verify) {
+            builder.verify();
+        }
         if (readers != null) {
             builder.readers(readers);
         }
