@@ -52,6 +52,9 @@ final class HttpConnections {
         /** As many as there may be more requests. */
         final Semaphore free;
 
+        /** Reads in progress. */
+        final AtomicInteger reads = new AtomicInteger();
+
         /** Connections to take away. */
         final AtomicInteger excess = new AtomicInteger();
 
@@ -104,6 +107,20 @@ final class HttpConnections {
     /** Returns how many connections there may be now. */
     int count() {
         return shared.count.now();
+    }
+
+    /**
+     * Begins a read. Parts for more connections than its share would only wait, and each costs a request, to some servers a connection.
+     *
+     * @return the connections for each read that is in progress
+     */
+    int begin() {
+        return Math.max(1, count() / shared.reads.incrementAndGet());
+    }
+
+    /** Ends a read. */
+    void end() {
+        shared.reads.decrementAndGet();
     }
 
     /** Returns the bytes of the shortest part of a read now. */
@@ -231,10 +248,10 @@ final class HttpConnections {
     /**
      * Releases the connection of a part.
      *
-     * @param isLeast whether the part is the shortest that may be: more connections would let it be shorter
+     * @param usesMore whether more connections would let the part be shorter
      */
-    void release(Client client, long received, boolean isLeast) {
-        int more = shared.count.ends(received, isLeast || !shared.waiting.isEmpty());
+    void release(Client client, long received, boolean usesMore) {
+        int more = shared.count.ends(received, usesMore || !shared.waiting.isEmpty());
         shared.excess.addAndGet(Math.max(0, -more));
         release(client);
         for (int i = 0; i < more; i++) {

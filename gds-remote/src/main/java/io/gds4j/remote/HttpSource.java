@@ -146,12 +146,15 @@ public final class HttpSource implements RangeSource {
         List<RangePart> parts = new ArrayList<>();
         long least = connections.leastBytes();
         long most = (long) options().partBytes() * MAX_TIMES;
-        long size = Math.clamp(Math.ceilDiv(target.byteSize(), connections.count()), least, most);
-        for (long at = 0; at < target.byteSize(); at += size) {
-            MemorySegment into = target.asSlice(at, Math.min(size, target.byteSize() - at));
-            parts.add(new RangePart(this, offset + at, into, into.byteSize() == least, wake::release));
-        }
+        int share = connections.begin();
         try {
+            long size = Math.clamp(Math.ceilDiv(target.byteSize(), share), least, most);
+            boolean usesMore = size == least || share < connections.count();
+            for (long at = 0; at < target.byteSize(); at += size) {
+                MemorySegment into = target.asSlice(at, Math.min(size, target.byteSize() - at));
+                parts.add(new RangePart(
+                        this, offset + at, into, usesMore && into.byteSize() == size, wake::release));
+            }
             boolean done = false;
             while (!done) {
                 if (cancellation.isCancelled()) {
@@ -171,6 +174,7 @@ public final class HttpSource implements RangeSource {
             }
         } finally {
             parts.forEach(RangePart::abandon);
+            connections.end();
         }
     }
 

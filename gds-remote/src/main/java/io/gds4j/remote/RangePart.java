@@ -16,7 +16,7 @@ final class RangePart {
     private final HttpSource source;
     private final long offset;
     private final MemorySegment target;
-    private final boolean isLeast;
+    private final boolean usesMore;
     private final Runnable wake;
     private final Attempts attempts;
     private long received;
@@ -28,10 +28,10 @@ final class RangePart {
     private @Nullable CompletableFuture<HttpResponse<String>> future;
     private @Nullable RangeBody body;
 
-    /** @param isLeast whether it is the shortest part that may be */
-    RangePart(HttpSource source, long offset, MemorySegment target, boolean isLeast, Runnable wake) {
+    /** @param usesMore whether more connections would let it be shorter */
+    RangePart(HttpSource source, long offset, MemorySegment target, boolean usesMore, Runnable wake) {
         this.source = source;
-        this.isLeast = isLeast;
+        this.usesMore = usesMore;
         this.offset = offset;
         this.target = target;
         this.wake = wake;
@@ -85,7 +85,7 @@ final class RangePart {
         Client used = client;
         client = null;
         if (used != null) {
-            source.connections().release(used, bytes, isLeast);
+            source.connections().release(used, bytes, usesMore);
         }
     }
 

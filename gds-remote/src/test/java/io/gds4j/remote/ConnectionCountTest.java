@@ -236,6 +236,21 @@ class ConnectionCountTest {
     }
 
     @Test
+    void readsAtTheSameTimeShareConnections() {
+        HttpConnections connections = connections(0);
+        assertThat(List.of(connections.begin(), connections.begin(), connections.begin())).containsExactly(16, 8, 5);
+        connections.end();
+        connections.end();
+        assertThat(connections.begin()).as("others ended").isEqualTo(8);
+    }
+
+    @Test
+    void moreReadsThanConnectionsHaveOneEach() {
+        HttpConnections connections = connections(2);
+        assertThat(List.of(connections.begin(), connections.begin(), connections.begin())).containsExactly(2, 1, 1);
+    }
+
+    @Test
     void numberOfTheProgramStays() throws Exception {
         HttpConnections connections = connections(16);
         read(connections, (number, bytes) -> bytes / number);

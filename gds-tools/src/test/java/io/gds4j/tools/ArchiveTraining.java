@@ -36,6 +36,10 @@ final class ArchiveTraining {
     /** A checkpoint of torch.distributed.checkpoint, whose records are files of torch.save; from the build's folder. */
     static final Path DISTCP = Path.of("../../gds-loader/src/test/resources/io/gds4j/loader/libraries/distcp");
 
+    /** The file as an object of S3 and of Azure, given {@link #stores}. */
+    static final String S3 = "s3://bucket/model.safetensors";
+    static final String AZURE = "az://account/container/model.safetensors";
+
     private static final ClassTransform AS_JAVA_8 = ((ClassTransform) (to, element) -> to.with(
             element instanceof ClassFileVersion ? ClassFileVersion.of(ClassFile.JAVA_8_VERSION, 0) : element))
             .andThen(ClassTransform.transformingMethodBodies(CodeTransform.ACCEPT_ALL));
@@ -55,8 +59,10 @@ final class ArchiveTraining {
         HttpServer server = serve(Path.of(args[0]));
         try {
             List<String> command = new ArrayList<>(List.of(args).subList(1, args.length));
-            command.add(1, "-Dgds4j.training=" + location(server) + "\n" + DISTCP);
-            new ProcessBuilder(command).inheritIO().start().waitFor();
+            command.add(1, "-Dgds4j.training=" + String.join("\n", location(server), S3, AZURE, DISTCP.toString()));
+            ProcessBuilder process = new ProcessBuilder(command).inheritIO();
+            process.environment().putAll(stores(server));
+            process.start().waitFor();
         } finally {
             server.stop(0);
         }
@@ -108,6 +114,14 @@ final class ArchiveTraining {
         server.createContext("/", exchange -> answer(exchange, content));
         server.start();
         return server;
+    }
+
+    /** Returns variables that make the server the object stores of S3 and Azure, with keys of its own. */
+    static Map<String, String> stores(HttpServer server) {
+        String url = "http://127.0.0.1:" + server.getAddress().getPort();
+        return Map.of("AWS_ENDPOINT_URL_S3", url, "AWS_REGION", "us-east-1", "AWS_ACCESS_KEY_ID", "key",
+                "AWS_SECRET_ACCESS_KEY", "secret", "AZURE_STORAGE_CONNECTION_STRING",
+                "AccountName=account;AccountKey=a2V5;BlobEndpoint=" + url + "/account");
     }
 
     /** Returns where the file is. */

@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
 import com.sun.net.httpserver.HttpServer;
+import io.gds4j.remote.AzureFiles;
+import io.gds4j.remote.AzureOptions;
+import io.gds4j.remote.S3Files;
+import io.gds4j.remote.S3Options;
 import java.lang.classfile.ClassFile;
 import java.net.URI;
 import java.net.URL;
@@ -11,6 +15,8 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.List;
+import java.util.Map;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 import org.assertj.core.api.Assertions;
@@ -31,6 +37,20 @@ class ArchiveTrainingTest {
 
         assertThat(run.status()).as(run.err()).isZero();
         assertThat(run.out()).contains("\"path\":\"http://127.0.0.1:", "\"USER_SOURCE\":");
+    }
+
+    @Test
+    void fileIsAnObjectOfEachStore() throws Exception {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        HttpServer server = ArchiveTraining.serve(file);
+        Map<String, String> variables = ArchiveTraining.stores(server);
+        try {
+            Path ofS3 = S3Files.path(URI.create(ArchiveTraining.S3), S3Options.fromEnvironment(variables));
+            Path ofAzure = AzureFiles.path(URI.create(ArchiveTraining.AZURE), AzureOptions.fromEnvironment(variables));
+            assertThat(List.of(Files.size(ofS3), Files.size(ofAzure))).containsOnly(Files.size(file));
+        } finally {
+            server.stop(0);
+        }
     }
 
     @Test
