@@ -27,6 +27,7 @@ class NativeAccessTest {
     private static String run(String... options) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
         command.addAll(List.of(options));
         command.add(AccessChild.class.getName());
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();

@@ -95,7 +95,8 @@ class TlsTest {
         Path file = folder.resolve("keys");
         if (!Files.exists(file)) {
             Process keytool = new ProcessBuilder(
-                    Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
+                    Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-J-XX:TieredStopAtLevel=1",
+                    "-J-XX:+UseSerialGC", "-genkeypair", "-alias",
                     "key",
                     "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1,dns:localhost", "-storetype",
                     "PKCS12",

@@ -66,7 +66,8 @@ class TrustStoreTest {
 
     private static void pair(String name, List<String> more) throws Exception {
         List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias", name,
+                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-J-XX:TieredStopAtLevel=1",
+                "-J-XX:+UseSerialGC", "-genkeypair", "-alias", name,
                 "-keyalg", "EC", "-dname", "CN=" + name, "-storetype", "PKCS12", "-storepass", PASSWORD, "-keystore",
                 folder.resolve("keys").toString()));
         command.addAll(more);

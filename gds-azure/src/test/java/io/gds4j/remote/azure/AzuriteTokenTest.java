@@ -83,7 +83,8 @@ class AzuriteTokenTest {
     }
 
     private static void keytool(String... arguments) throws Exception {
-        List<String> command = new ArrayList<>(List.of(System.getProperty("java.home") + "/bin/keytool"));
+        List<String> command = new ArrayList<>(List.of(System.getProperty("java.home") + "/bin/keytool",
+                "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"));
         command.addAll(List.of(arguments));
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

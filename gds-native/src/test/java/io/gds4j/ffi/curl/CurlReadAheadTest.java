@@ -84,7 +84,8 @@ class CurlReadAheadTest {
         Path file = folder.resolve("keys");
         if (!Files.exists(file)) {
             Process keytool = new ProcessBuilder(
-                    Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
+                    Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-J-XX:TieredStopAtLevel=1",
+                    "-J-XX:+UseSerialGC", "-genkeypair", "-alias",
                     "key", "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1", "-storetype",
                     "PKCS12", "-storepass", new String(PASSWORD), "-keystore", file.toString())
                     .redirectErrorStream(true).start();

@@ -94,7 +94,8 @@ class TemporaryFolderTest {
     @Test
     void signalDuringCloseLeavesNothing() throws IOException, InterruptedException {
         Process process = new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC", "-cp",
                 System.getProperty("java.class.path"), Closing.class.getName(), parent.toString())
                 .redirectError(ProcessBuilder.Redirect.DISCARD).start();
         try {
