@@ -15,8 +15,8 @@
 # is without that of gds load --list. Rows "put" are uploads of the same file: gds convert and rclone, 4 parts of 16 MiB at a time, and the SDK with its own settings; fake-gcs-server
 # has none, as it computes the digest of all bytes so far for each part. With RELAY, a command
 # that relays the connections of a port to another one ("RELAY PORT TO"), such as toxiproxy with 10 ms each way, the table is of connections
-# through it. With ONLY=servers there is no other table. Before each client the script touches and frees memory: some virtual machines take a
-# second per gigabyte to give it. Clients and servers that are missing are named in one line each.
+# through it. With ONLY=servers there is no other table. Before each client the script touches and frees huge pages: some virtual machines take a
+# second per gigabyte to give them, and gds loads into them. Clients and servers that are missing are named in one line each.
 #
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
@@ -119,11 +119,17 @@ if has openssl; then
         "${java%java}keytool" -importcert -noprompt -file "$work/cert" -keystore "$work/trust" -storepass changeit >/dev/null 2>&1 &&
         trust=(-Djavax.net.ssl.trustStore="$work/trust" -Djavax.net.ssl.trustStorePassword=changeit)
 fi
+touch='import mmap, sys
+size = int(sys.argv[1])
+memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory.madvise(mmap.MADV_HUGEPAGE)
+for at in range(0, size, 4096):
+    memory[at] = 1'
 # timed ROW CLIENT SECONDS-OR-EMPTY COMMAND...: notes MB/s and processor time
 timed() {
     local row=$1 client=$2 wall user sys seconds
     shift 2
-    head -c "$size" /dev/zero | tail -c "$size" >/dev/null
+    python3 -c "$touch" "$size"
     { time "$@" >"$work/out" 2>"$work/err"; } 2>"$work/time" || { echo "$row: $client failed: $(head -c 300 "$work/err")" >&2; return 1; }
     read -r wall user sys <"$work/time"
     seconds=$wall
