@@ -9,7 +9,7 @@ import io.gds4j.loader.format.TensorInfo;
  * @param tensor the tensor
  * @param offset offset of the first differing byte within the tensor
  * @param expected the byte in the file, 0 to 255, or -1 if the file ends before it
- * @param actual the byte in memory, 0 to 255
+ * @param actual the byte in memory, 0 to 255, or -1 if the file ends before it: of a map, that byte is gone, too
  * @since 0.1
  */
 public record TensorMismatch(TensorInfo tensor, long offset, int expected, int actual) {

@@ -250,6 +250,18 @@ class MappedTensorsTest {
     }
 
     @Test
+    void verificationOfACutFileTellsWhereItEnds() throws IOException {
+        try (LoadedTensors mapped = plan().map()) {
+            long end = mapped.tensors().getFirst().info().fileOffset() + 10;
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                channel.truncate(end);
+            }
+            assertThat(CheckpointVerifier.verify(mapped).mismatches()).isNotEmpty()
+                    .allMatch(mismatch -> mismatch.expected() < 0 && mismatch.toString().contains("the file ends"));
+        }
+    }
+
+    @Test
     void shardsThatASaveReplacedAreMappedAnew() throws IOException {
         Path model = folder.resolve("sharded");
         save(model, 1);
