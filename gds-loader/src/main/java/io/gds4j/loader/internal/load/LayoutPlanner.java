@@ -301,14 +301,13 @@ public final class LayoutPlanner {
     /** Returns a range for each run, but one for neighbours that a GPU gets through the same slabs. */
     private static List<Needed> each(List<PlannedRun> runs) {
         List<Needed> ranges = new ArrayList<>(runs.size());
-        for (PlannedRun run : runs) {
-            Needed last = ranges.isEmpty() ? null : ranges.getLast();
-            if (last != null && run.follows(last)) {
-                last.runs().add(run);
-                ranges.set(ranges.size() - 1, new Needed(last.begin(), run.end(), last.runs()));
-            } else {
-                ranges.add(new Needed(run.begin(), run.end(), new ArrayList<>(List.of(run))));
+        for (int first = 0, next; first < runs.size(); first = next) {
+            next = first + 1;
+            while (next < runs.size() && runs.get(next).follows(runs.get(next - 1))) {
+                next++;
             }
+            ranges.add(new Needed(
+                    runs.get(first).begin(), runs.get(next - 1).end(), List.copyOf(runs.subList(first, next))));
         }
         return ranges;
     }

@@ -96,10 +96,9 @@ final class PlannedRun {
         return copies.size() == 1 && copies.getFirst().rows() == 1;
     }
 
-    /** Returns whether one read serves a range of assembled runs and this one, too: its bytes pass host memory anyway. */
-    boolean follows(Needed range) {
-        PlannedRun before = range.runs().getLast();
-        long gap = begin - range.end();
+    /** Returns whether one read serves this run and the one before it, both of assembled tensors: their bytes pass host memory anyway. */
+    boolean follows(PlannedRun before) {
+        long gap = begin - before.end;
         return assembled && before.assembled && block.isOnGpu() && before.block.isOnGpu() && gap >= 0
                 && gap <= FileRange.MAX_GAP;
     }
