@@ -22,6 +22,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -90,19 +92,24 @@ class TlsTest {
         }
     }
 
+    /** Adds a pair of keys to a store, which it makes if there is none. */
+    static void addPair(Path store, String password, String alias, String name, List<String> more) throws Exception {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-J-XX:TieredStopAtLevel=1",
+                "-J-XX:+UseSerialGC", "-genkeypair", "-alias", alias, "-keyalg", "EC", "-dname", name, "-storetype",
+                "PKCS12", "-storepass", password, "-keystore", store.toString()));
+        command.addAll(more);
+        Process keytool = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String printed = new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(keytool.waitFor()).as(printed).isZero();
+    }
+
     /** Returns a context of a server on loopback and of clients that trust it. Keeps its keys in this folder. */
     static SSLContext context(Path folder) throws Exception {
         Path file = folder.resolve("keys");
         if (!Files.exists(file)) {
-            Process keytool = new ProcessBuilder(
-                    Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-J-XX:TieredStopAtLevel=1",
-                    "-J-XX:+UseSerialGC", "-genkeypair", "-alias",
-                    "key",
-                    "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1,dns:localhost", "-storetype",
-                    "PKCS12",
-                    "-storepass", new String(PASSWORD), "-keystore", file.toString()).redirectErrorStream(true).start();
-            String printed = new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            assertThat(keytool.waitFor()).as(printed).isZero();
+            addPair(file, new String(PASSWORD), "key", "CN=localhost",
+                    List.of("-ext", "san=ip:127.0.0.1,dns:localhost"));
         }
         KeyStore keys = KeyStore.getInstance("PKCS12");
         try (InputStream in = Files.newInputStream(file)) {

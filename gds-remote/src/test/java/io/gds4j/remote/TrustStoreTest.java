@@ -65,15 +65,7 @@ class TrustStoreTest {
     }
 
     private static void pair(String name, List<String> more) throws Exception {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-J-XX:TieredStopAtLevel=1",
-                "-J-XX:+UseSerialGC", "-genkeypair", "-alias", name,
-                "-keyalg", "EC", "-dname", "CN=" + name, "-storetype", "PKCS12", "-storepass", PASSWORD, "-keystore",
-                folder.resolve("keys").toString()));
-        command.addAll(more);
-        Process keytool = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String printed = new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(keytool.waitFor()).as(printed).isZero();
+        TlsTest.addPair(folder.resolve("keys"), PASSWORD, name, "CN=" + name, more);
     }
 
     private static KeyStore keys() throws Exception {

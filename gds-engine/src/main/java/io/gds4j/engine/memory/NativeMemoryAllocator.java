@@ -245,7 +245,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         whileHeld(from, to, () -> copies.convert(from, to, conversion, elements));
     }
 
-    /** Does work while this thread holds both ranges, so that nobody frees them. */
+    /** Does work while this thread holds both ranges: no other thread frees them meanwhile. */
     private static void whileHeld(MemoryRange from, MemoryRange to, Runnable work) {
         from.retain();
         try {

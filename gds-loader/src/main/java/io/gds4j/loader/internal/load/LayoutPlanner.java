@@ -39,9 +39,10 @@ import java.util.stream.Stream;
  * place. Tensors that share bytes are in one run and share memory, unless their offsets disagree modulo the alignment.
  *
  * <p>
- * A plain load reads each run by itself, but parts of tensors for a GPU with their neighbours. Its reads begin at a page boundary of the file; the block has room for the bytes before
- * the first tensor. In most models a whole file is one run. For several ranks the planner unites the ranges of the file that their
- * runs need, and no byte is read twice. Rows shorter than {@link FileRange#MIN_ROW} are read with what lies between them.
+ * A plain load reads each run by itself. Its reads begin at a page boundary of the file; the block has room for the bytes before the
+ * first tensor. In most models a whole file is one run. A GPU gets parts of tensors by one read if they lie near each other. For
+ * several ranks the planner unites the ranges of the file that their runs need, and no byte is read twice. Rows shorter than
+ * {@link FileRange#MIN_ROW} are read with what lies between them.
  *
  * <p>
  * Ranges of less than a MiB between others are gathered: one job reads several of them into host memory, and one copy for each

@@ -162,16 +162,17 @@ class LayoutOracleTest {
                     ? MemoryRange.ofAddress(MEMORY / 2 + rank * part + random.nextInt(3000), part - 3000,
                             MemoryKind.HOST)
                     : null;
-            // parts that a GPU gets are read together
-            boolean gpu = kind == 3 && random.nextBoolean();
-            targets.put(rank, gpu ? new Target(MemoryKind.CUDA_DEVICE, 0, null, null)
-                    : new Target(MemoryKind.HOST, MemoryRange.NO_DEVICE, into, kind == 2 ? tensor -> {
-                        MemoryRange range =
-                                MemoryRange.ofAddress(next[0], Math.max(1, tensor.length()), MemoryKind.HOST);
-                        next[0] += tensor.length() + random.nextInt(50);
-                        given.put(tensor, range);
-                        return range;
-                    } : null));
+            if (kind == 3 && random.nextBoolean()) {
+                // a GPU, for which parts are read together
+                targets.put(rank, new Target(MemoryKind.CUDA_DEVICE, 0, null, null));
+                continue;
+            }
+            targets.put(rank, new Target(MemoryKind.HOST, MemoryRange.NO_DEVICE, into, kind == 2 ? tensor -> {
+                MemoryRange range = MemoryRange.ofAddress(next[0], Math.max(1, tensor.length()), MemoryKind.HOST);
+                next[0] += tensor.length() + random.nextInt(50);
+                given.put(tensor, range);
+                return range;
+            } : null));
         }
         return targets;
     }
