@@ -17,11 +17,21 @@ final class CountingProgram {
     private CountingProgram() {
     }
 
-    /** Starts the program and returns when it has read the file. */
+    /** Starts the program and returns when it has read the file. Everybody finds it: {@code gds top} of another test connects to it too. */
     static Process start(Path file, int level) throws IOException {
+        return start(file, level, "-XX:+UsePerfData");
+    }
+
+    /** Starts the program so that only who knows its process finds it, and returns when it has read the file. */
+    static Process startUnlisted(Path file, int level) throws IOException {
+        return start(file, level, "-XX:-UsePerfData");
+    }
+
+    private static Process start(Path file, int level, String listed) throws IOException {
         Process program = new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
+                listed,
                 "-XX:TieredStopAtLevel=1",
                 "-cp",
                 System.getProperty("java.class.path"),
