@@ -109,6 +109,7 @@ final class Backends {
                 .filter(provider -> name.equals(AUTO) || name.equals(provider.name()))
                 .toList();
         List<String> refusals = new ArrayList<>();
+        List<String> unsupported = new ArrayList<>();
         boolean auto = name.equals(AUTO);
         boolean directOnly = config.directStorage() == DirectStorage.REQUIRE;
         for (CuFileBackendProvider provider : candidates) {
@@ -123,9 +124,16 @@ final class Backends {
                                     () -> fallback.create(config)))
                             .orElseGet(() -> provider.create(config));
                 }
-                case Availability.Unavailable(String reason, String remedy) ->
-                    refusals.add("%s: %s (%s)".formatted(provider.name(), reason, remedy));
+                case Availability.Unavailable no -> {
+                    if (!directOnly && no.error() == CuFileError.PLATFORM_NOT_SUPPORTED) {
+                        unsupported.add(no.reason());
+                    }
+                    refusals.add("%s: %s (%s)".formatted(provider.name(), no.reason(), no.remedy()));
+                }
             }
+        }
+        if (!unsupported.isEmpty()) {
+            throw failure(CuFileError.PLATFORM_NOT_SUPPORTED, unsupported.getFirst());
         }
         if (!refusals.isEmpty()) {
             throw failure(
@@ -153,7 +161,7 @@ final class Backends {
         for (CuFileBackendProvider provider : providers) {
             if (provider.probeForAuto(notRequired) instanceof Availability.Unavailable) {
                 for (Availability answer : List.of(provider.probe(config), provider.probeForAuto(config))) {
-                    if (answer instanceof Availability.Unavailable(String reason, String remedy)) {
+                    if (answer instanceof Availability.Unavailable(String reason, String remedy, _)) {
                         found.add("%s: %s (%s)".formatted(provider.name(), reason, remedy));
                     }
                 }

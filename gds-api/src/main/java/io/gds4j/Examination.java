@@ -34,7 +34,7 @@ final class Examination {
         Optional<BackendReport> chosen = backends.stream().filter(BackendReport::chosen).findFirst();
         String why = chosen.map(best -> whyAuto(best, backends))
                 .orElseGet(() -> providers.isEmpty() ? "no backend is on the class path or module path"
-                        : "none can serve");
+                        : "none can serve: " + backends.getLast().describe());
         return diagnosis(chosen.map(BackendReport::name), why, backends, Optional.of(config));
     }
 
@@ -88,12 +88,12 @@ final class Examination {
         Availability asked = provider.probe(config);
         Availability auto = provider.probeForAuto(config);
         boolean directOnly = config.directStorage() == DirectStorage.REQUIRE;
-        if ((directOnly ? auto : asked) instanceof Availability.Unavailable(String reason, String remedy)) {
+        if ((directOnly ? auto : asked) instanceof Availability.Unavailable(String reason, String remedy, _)) {
             return BackendReport.of(
                     provider.name(), false, Optional.of(reason), Optional.of(remedy), Optional.empty());
         }
         return switch (auto) {
-            case Availability.Unavailable(String reason, String remedy) ->
+            case Availability.Unavailable(String reason, String remedy, _) ->
                 BackendReport.of(provider.name(), false, Optional.empty(), Optional.empty(), Optional.of(reason));
             case Availability.Available ok ->
                 BackendReport.of(provider.name(), !taken, Optional.empty(), Optional.empty(), Optional.empty());

@@ -193,6 +193,21 @@ class BackendsTest {
     }
 
     @Test
+    void platformThatNoBackendSupportsHasACodeOfItsOwn() {
+        Availability unsupported =
+                new Availability.Unavailable("no linker", "take Linux", CuFileError.PLATFORM_NOT_SUPPORTED);
+        Provider library = new Provider("library", 100, NO, NO);
+        Provider compat = new Provider("compat", 0, unsupported, unsupported);
+
+        assertThat(failure(() -> choose("auto", library, compat)))
+                .hasMessage("cuFileDriverOpen: no linker (CU_FILE_PLATFORM_NOT_SUPPORTED 5007)");
+        assertThat(failure(() -> chooseDirect("auto", library, compat)).error())
+                .isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
+        assertThat(new Examination(List.of(library, compat)).machine(CuFileConfig.defaults()).why())
+                .isEqualTo("none can serve: not available: no linker; take Linux");
+    }
+
+    @Test
     void unknownBackendIsInvalidValue() {
         CuFileException e = failure(() -> choose("c", new Provider("a", 2, YES, YES), new Provider("b", 1, YES, YES)));
 

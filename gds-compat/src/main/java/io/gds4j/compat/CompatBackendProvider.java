@@ -4,6 +4,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.machine.ThisMachine;
+import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.spi.Availability;
@@ -34,6 +35,11 @@ public final class CompatBackendProvider implements CuFileBackendProvider {
 
     @Override
     public Availability probe(CuFileConfig config) {
+        Optional<String> problem = FfmPosix.problem();
+        if (problem.isPresent()) {
+            return new Availability.Unavailable(
+                    problem.get(), "change how or where the program starts", CuFileError.PLATFORM_NOT_SUPPORTED);
+        }
         if (!config.get(CuFileKeys.ALLOW_COMPAT_MODE) && !config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
             return new Availability.Unavailable(
                     "properties.allow_compat_mode is false", "set it, or properties.force_compat_mode, to true");

@@ -22,7 +22,8 @@ class NativeAccessDeniedTest {
                 CuFileDriver.open(CuFileConfig.defaults()).close();
                 System.out.println("opened");
             } catch (CuFileException e) {
-                System.out.println(e.getMessage());
+                boolean serves = CuFileDriver.diagnose(CuFileConfig.defaults()).backend().isPresent();
+                System.out.println("%s; serves: %s".formatted(e.getMessage(), serves));
             }
         }
     }
@@ -37,6 +38,8 @@ class NativeAccessDeniedTest {
 
         assertThat(child.waitFor(60, TimeUnit.SECONDS)).isTrue();
         assertThat(output.strip()).hasLineCount(1)
-                .contains("native access is denied: start java with --enable-native-access=ALL-UNNAMED");
+                .contains("native access is denied: start java with --enable-native-access=ALL-UNNAMED",
+                        "programs still open, list, map, decode, verify, convert and save checkpoints",
+                        "5007", "serves: false");
     }
 }

@@ -5,7 +5,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.machine.ThisMachine;
-import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cufile.LibCuFile;
@@ -47,10 +47,10 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
     /** Available where the library and a GPU are present, even if the library can only do POSIX I/O. */
     @Override
     public Availability probe(CuFileConfig config) {
-        try {
-            FfmPosix.instance();
-        } catch (CuFileException e) {
-            return new Availability.Unavailable(e.detail(), "change how or where the program starts");
+        Optional<String> problem = FfmPosix.problem();
+        if (problem.isPresent()) {
+            return new Availability.Unavailable(
+                    problem.get(), "change how or where the program starts", CuFileError.PLATFORM_NOT_SUPPORTED);
         }
         if (LibCuFile.locate() instanceof LibCuFile.NotFound(String reason)) {
             return new Availability.Unavailable(

@@ -85,9 +85,7 @@ public final class Linkage {
      */
     static Linkage ofLibc(String system, long addressBytes, SymbolLookup lookup, Downcalls downcalls) {
         if (!system.startsWith("Linux")) {
-            return new Linkage("libc",
-                    "the driver needs Linux, this is %s; Checkpoint.open and map, the verifiers and SavePlan.save() work without it"
-                            .formatted(system));
+            return new Linkage("libc", "the driver needs Linux, this is " + system);
         }
         if (addressBytes != Long.BYTES) {
             return new Linkage("libc", "gds4j needs a 64-bit JVM, this one has %s bits (%s): install a 64-bit JDK"

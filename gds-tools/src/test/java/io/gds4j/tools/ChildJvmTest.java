@@ -28,6 +28,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("slow")
 class ChildJvmTest {
     private static final long PATIENCE_SECONDS = 300;
+    private static final String WITHOUT_DRIVER =
+            "programs still open, list, map, decode, verify, convert and save checkpoints";
 
     @TempDir
     private Path folder;
@@ -81,28 +83,37 @@ class ChildJvmTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"Mac OS X", "Windows 11"})
-    void listsMapsAndConvertsWithoutLibc(String system) throws IOException, InterruptedException {
+    @CsvSource({"-Dos.name=Mac OS X, 'the driver needs Linux, this is Mac OS X '",
+            "-Dos.name=Windows 11, 'the driver needs Linux, this is Windows 11 '",
+            "--illegal-native-access=deny, 'native access is denied: start java with '"})
+    void listsMapsAndConvertsWithoutLibc(String option, String refusal) throws IOException, InterruptedException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
         Path made = folder.resolve("made");
         for (String[] arguments : new String[][]{
                 {"load", file.toString(), "--list"},
                 {"load", file.toString(), "--map", "--verify"},
                 {"convert", file.toString(), made.toString(), "--checksums"}}) {
-            GdsRun run = run("-Dos.name=" + system, arguments);
+            GdsRun run = run(option, arguments);
             assertThat(run.err()).isEmpty();
             assertThat(run.status()).isZero();
         }
         assertThat(TestCheckpoints.digests(made.resolve("model.safetensors"))).isEqualTo(TestCheckpoints.digests(file));
 
-        GdsRun load = run("-Dos.name=" + system, new String[]{"load", file.toString()});
+        GdsRun load = run(option, new String[]{"load", file.toString()});
         assertThat(load.status()).isEqualTo(4);
-        assertThat(load.err()).hasLineCount(1).contains("the driver needs Linux, this is " + system);
+        assertThat(load.err()).hasLineCount(1).startsWith("gds: " + refusal).contains(WITHOUT_DRIVER, "gds load --map");
+        for (String[] arguments : new String[][]{{"check"}, {"check", file.toString()}}) {
+            GdsRun check = run(option, arguments);
+            assertThat(check.status()).isEqualTo(4);
+            assertThat(check.err()).hasLineCount(1).startsWith("gds: " + refusal).contains(WITHOUT_DRIVER);
+            assertThat(check.out()).startsWith("Fails: " + refusal).doesNotContain("serves by default");
+        }
     }
 
+    /** Runs the command without native access. */
     private GdsRun run(String option, String[] arguments) throws IOException, InterruptedException {
         ProcessBuilder child = gds(arguments);
-        child.command().add(1, option);
+        child.command().set(1, option);
         return run(child);
     }
 

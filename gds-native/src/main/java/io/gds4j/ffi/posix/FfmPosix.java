@@ -87,6 +87,8 @@ public final class FfmPosix implements Posix {
     // After all handles: the linkage knows its failures only then.
     private static final Optional<String> PROBLEM = LIBC.problem();
     private static final FfmPosix INSTANCE = new FfmPosix();
+    private static final String WITHOUT =
+            "; without a driver, programs still open, list, map, decode, verify, convert and save checkpoints";
 
     private final long pageSize;
 
@@ -102,9 +104,14 @@ public final class FfmPosix implements Posix {
      */
     public static Posix instance() {
         if (PROBLEM.isPresent()) {
-            throw Linkage.failure(PROBLEM.get());
+            throw Linkage.failure(problem().orElseThrow());
         }
         return INSTANCE;
+    }
+
+    /** Returns why {@link #instance} throws, and what works nevertheless; empty if it does not. */
+    public static Optional<String> problem() {
+        return PROBLEM.map(problem -> problem + WITHOUT);
     }
 
     @Override

@@ -63,8 +63,9 @@ public record CheckRun(
         CheckReport report = patience.with(() -> examine(paths, directStorage, output.environment(), patience));
         List<ErrorReport> failures = new ArrayList<>();
         report.paths().stream().flatMap(path -> path.error().stream()).forEach(failures::add);
-        if (failures.isEmpty() && report.config().directStorage() == DirectStorage.REQUIRE) {
-            noDirectStorage(report.config()).ifPresent(failures::add);
+        if (failures.isEmpty() && (report.diagnosis().backend().isEmpty()
+                || report.config().directStorage() == DirectStorage.REQUIRE)) {
+            noDriver(report.config()).ifPresent(failures::add);
         }
         Optional<ErrorReport> failure = failures.stream().findFirst();
         List<String> lacking = required.stream().flatMap(what -> what.lacking(report).stream()).toList();
@@ -92,8 +93,8 @@ public record CheckRun(
         return new Machine(CheckText.topology(report), advice);
     }
 
-    /** Returns why this machine has no GPUDirect Storage although it is required; empty if it has. */
-    private static Optional<ErrorReport> noDirectStorage(CuFileConfig config) {
+    /** Returns why no driver opens, such as for lack of GPUDirect Storage that is required; empty if one does. */
+    private static Optional<ErrorReport> noDriver(CuFileConfig config) {
         try {
             CuFileDriver.open(config).close();
             return Optional.empty();

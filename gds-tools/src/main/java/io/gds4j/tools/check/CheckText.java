@@ -149,7 +149,8 @@ final class CheckText {
                         List.of(support.storage(), support.ways().isEmpty() ? "-" : String.join(", ", support.ways())));
             }
         } else {
-            rows.add(List.of("all kinds", "compat (the POSIX engine); -v lists them"));
+            boolean isServed = report.diagnosis().backend().isPresent();
+            rows.add(List.of("all kinds", isServed ? "compat (the POSIX engine); -v lists them" : "none"));
         }
         Rdma rdma = storage.rdma();
         rows.add(List.of("RDMA", "%s, %s, library %s".formatted(

@@ -3,6 +3,7 @@ package io.gds4j.tools.check;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.diagnosis.Gpu;
+import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.libcufile.DirectStorageProbe;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
@@ -13,7 +14,7 @@ import java.util.List;
  * {@code p2pdma}, {@code nvfs}, {@code dmabuf}, {@code nvidia_peermem}, {@code compat}.
  *
  * @param storage kind of storage, as gdscheck names it
- * @param ways I/O paths; {@code compat} serves all files
+ * @param ways I/O paths; {@code compat} serves all files where a driver opens
  */
 record StorageSupport(String storage, List<String> ways) {
     private static final String NVME = "NVMe";
@@ -56,7 +57,9 @@ record StorageSupport(String storage, List<String> ways) {
             if (!compat && !gpus.isEmpty() && nvidiaFs.storage().containsKey(kind.module())) {
                 ways.add("nvfs");
             }
-            ways.add("compat");
+            if (FfmPosix.problem().isEmpty()) {
+                ways.add("compat");
+            }
             all.add(new StorageSupport(kind.name(), ways));
         }
         all.add(new StorageSupport("Userspace RDMA", rdmaWays(kernel, rdma, gpus)));

@@ -2,6 +2,8 @@ package io.gds4j.tools.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.internal.http.HttpClients;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadListener;
@@ -262,6 +264,10 @@ public final class LoadRun {
                     .preparedFor(targets);
         } catch (RuntimeException e) {
             plan();
+            if (e instanceof CuFileException refusal && refusal.error() == CuFileError.PLATFORM_NOT_SUPPORTED) {
+                throw CuFileException.of(refusal.error(), refusal.function(),
+                        refusal.detail() + ": gds load --map and --list, gds convert");
+            }
             throw e;
         }
     }

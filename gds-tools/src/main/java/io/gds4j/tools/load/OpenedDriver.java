@@ -111,7 +111,7 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
         CuFileConfig config = CuFileConfig.load(environment);
         for (CuFileBackendProvider provider : CuFileDriver.providers()) {
             if (provider.name().equals(backend)
-                    && provider.probe(config) instanceof Availability.Unavailable(String reason, String remedy)) {
+                    && provider.probe(config) instanceof Availability.Unavailable(String reason, String remedy, _)) {
                 // Leaves out the searched folders; gds check -v lists them.
                 throw CommandFailure.device("NO_BACKEND", "%s is not available: %s; %s".formatted(
                         backend, reason.replaceFirst(", looked in .*", ""), remedy));
