@@ -24,10 +24,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tensors that native code uses are not freed under it. */
+/** Tensors that native code uses are not freed under it. {@code -Dgds4j.property.seconds} of 10 or more tries 10,000 orders of closing. */
 @Timeout(60)
 class TensorLoanTest {
-    private static final int ORDERS = Integer.getInteger("gds4j.loan.orders", 300);
+    private static final int ORDERS = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 10_000 : 300;
 
     private final CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
 
@@ -133,6 +133,7 @@ class TensorLoanTest {
     }
 
     @Test
+    @Timeout(300)
     void anyOrderOfClosingLeavesNoLoan() {
         long seed = System.nanoTime();
         SplittableRandom random = new SplittableRandom(seed);

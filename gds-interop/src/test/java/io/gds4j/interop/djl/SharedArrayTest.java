@@ -32,9 +32,12 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Arrays of DJL over tensors, where the natives of the profile djl are on the class path. */
+/**
+ * Arrays of DJL over tensors, where the natives of the profile djl are on the class path. {@code -Dgds4j.property.seconds} of 10 or more
+ * tries 10,000 orders of closing.
+ */
 class SharedArrayTest {
-    private static final int ORDERS = Integer.getInteger("gds4j.loan.orders", 300);
+    private static final int ORDERS = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 10_000 : 300;
 
     @TempDir
     private Path folder;
