@@ -9,7 +9,7 @@ public final class WorkCompletions extends Struct {
     public static final int WITH_IMMEDIATE = 1 << 1;
     public static final int WITH_INVALIDATE = 1 << 3;
     /**
-     * WITH_INVALIDATE, or what the kernel calls so (1 << 2), which Soft-RoCE passes on; a connected queue pair has no other use of it.
+     * WITH_INVALIDATE, or what the kernel calls so ({@code 1 << 2}), which Soft-RoCE passes on; a connected queue pair has no other use of it.
      */
     public static final int ANY_INVALIDATE = WITH_INVALIDATE | 1 << 2;
     /** {@code IBV_WC_RECV}. */
