@@ -28,7 +28,7 @@ class ExamplesTest {
             Files.copy(ROOT.resolve(name), folder.resolve(name));
         }
         for (String example : new String[]{"maven", "kotlin", "scala", "spring-boot", "s3", "cudf", "parquet", "jlama",
-                "gradle"}) {
+                "lucene", "gradle"}) {
             Files.createDirectories(folder.resolve("examples").resolve(example));
         }
         Files.createDirectories(folder.resolve("tmp"));
