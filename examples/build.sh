@@ -93,6 +93,7 @@ example s3 tested quiet_test
 example cudf tested quiet_test
 example parquet tested quiet_test
 example jlama tested quiet_test
+example arrow tested quiet_test
 example lucene tested quiet_test
 gradle=$(command -v gradle || true)
 if [ -n "$gradle" ] && "$gradle" --version | grep -qE '^Gradle ([9]|[1-9][0-9])\.'; then

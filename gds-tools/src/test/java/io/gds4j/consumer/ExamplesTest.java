@@ -27,8 +27,8 @@ class ExamplesTest {
             Files.createDirectories(folder.resolve(name).getParent());
             Files.copy(ROOT.resolve(name), folder.resolve(name));
         }
-        for (String example : new String[]{"maven", "kotlin", "scala", "spring-boot", "s3", "cudf", "parquet", "jlama",
-                "lucene", "gradle"}) {
+        for (String example : new String[]{"maven", "kotlin", "scala", "spring-boot", "s3", "cudf", "parquet", "arrow",
+                "jlama", "lucene", "gradle"}) {
             Files.createDirectories(folder.resolve("examples").resolve(example));
         }
         Files.createDirectories(folder.resolve("tmp"));

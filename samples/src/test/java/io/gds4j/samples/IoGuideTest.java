@@ -228,16 +228,20 @@ class IoGuideTest {
     @Test
     void rangesFillBuffersLater() throws IOException {
         try (CuFileDriver driver = CuFileDriver.open(); CuFileHandle file = driver.openFile(path, READ)) {
+            MemorySegment foreign = Arena.ofAuto().allocate(PART);
+            long address = foreign.address();
             ByteBuffer left = ByteBuffer.allocate(PART); // or allocateDirect
             ByteBuffer right = ByteBuffer.allocate(PART);
-            List<CompletableFuture<Long>> columns = driver.readRangesAsync(List.of(
+            MemoryRange named = MemoryRange.ofAddress(address, PART, MemoryKind.HOST); // memoryAddress() of Arrow, Netty
+            List<CompletableFuture<Long>> columns = driver.readRangesAsync(List.of(RangeRead.of(file, named, 0),
                     RangeRead.of(file, left, 4096), RangeRead.of(file, right, 4096 + PART)));
             long bytes = columns.getFirst().join(); // each completes with its range
             InputStream in = Channels.newInputStream(file.asChannel()); // closing it leaves the file open
 
             assertThat(bytes).isEqualTo(PART);
-            assertThat(columns.getLast().join()).isEqualTo(PART);
+            assertThat(columns).allSatisfy(column -> assertThat(column.join()).isEqualTo(PART));
             assertThat(left).isEqualTo(ByteBuffer.wrap(data, 4096, PART));
+            assertThat(foreign.mismatch(MemorySegment.ofArray(data).asSlice(0, PART))).isEqualTo(-1);
             assertThat(in.readAllBytes()).isEqualTo(data);
         }
     }
