@@ -154,6 +154,18 @@ final class Backends {
         throw failure(CuFileError.INVALID_VALUE, "backend is '%s', allowed: %s".formatted(name, names));
     }
 
+    /** Returns whether a driver that is opened so would open, too, if GPUDirect Storage had to serve all its files. */
+    static boolean offersDirectStorage(BackendChoice choice, List<CuFileBackendProvider> providers) {
+        CuFileConfig config = choice.config();
+        if (config.directStorage() == DirectStorage.OFF) {
+            return false;
+        }
+        CuFileConfig required = config.toBuilder().directStorage(DirectStorage.REQUIRE).build();
+        return providers.stream()
+                .filter(provider -> choice.isAuto() || choice.backend().equals(provider.name()))
+                .anyMatch(provider -> provider.probeForAuto(required) instanceof Availability.Available);
+    }
+
     /** Returns why no backend offers direct storage. A backend that only the demand for it excludes never offers it. */
     private static Set<String> obstacles(List<CuFileBackendProvider> providers, CuFileConfig config) {
         CuFileConfig notRequired = config.toBuilder().directStorage(DirectStorage.AUTO).build();

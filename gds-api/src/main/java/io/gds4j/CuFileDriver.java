@@ -12,6 +12,7 @@ import io.gds4j.config.TargetType;
 import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.registration.RegistrationCache;
+import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -39,15 +40,15 @@ import java.util.concurrent.CompletableFuture;
  * <pre>{@code
  * try (CuFileDriver driver = CuFileDriver.open();
  *         CuFileHandle file = driver.openFile(Path.of("model.bin"));
- *         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, file.size())) {
- *     file.read(memory.range(), 0);
+ *         MemoryAllocation memory = driver.allocate(file.size())) {
+ *     file.read(memory, 0);
  * }
  * }</pre>
  *
  * <p>
  * Each {@code open} starts a new session; {@link #share} adds a user to it, as a second {@code cuFileDriverOpen} does. All
  * methods are thread-safe. After {@link #close} they throw DRIVER_NOT_INITIALIZED, except {@link #isOpen}, {@link #useCount},
- * {@link #backendName}, {@link #version} and the counters {@link #bytesByPath}, {@link #bytesRead},
+ * {@link #backendName}, {@link #version}, {@link #config}, {@link #isDirectStorageAvailable} and the counters {@link #bytesByPath}, {@link #bytesRead},
  * {@link #bytesWritten} and {@link #peakStagingBytes}.
  *
  * <p>
@@ -207,6 +208,27 @@ public final class CuFileDriver implements AutoCloseable {
         return session.users();
     }
 
+    /**
+     * Returns the configuration that this session was opened with; {@link #parameter} and {@link #properties} have the values that the program
+     * set since.
+     *
+     * @return the configuration, each value with its origin; {@link CuFileConfig#defaults} if the program opened a backend of its own
+     */
+    public CuFileConfig config() {
+        return session.choice().map(BackendChoice::config).orElseGet(CuFileConfig::defaults);
+    }
+
+    /**
+     * Tells whether GPUDirect Storage can serve files of this driver: the machine has it, and neither configuration nor backend excludes it.
+     * Which files it serves depends on their file system: {@link CuFileHandle#ioPath}, {@link #diagnose}. Takes milliseconds.
+     *
+     * @return false, too, if the program opened a backend of its own
+     */
+    public boolean isDirectStorageAvailable() {
+        return session.choice().filter(choice -> Backends.offersDirectStorage(choice, Backends.providers()))
+                .isPresent();
+    }
+
     /** {@return true until this user or the session is closed} */
     public boolean isOpen() {
         return use.isOpen();
@@ -290,7 +312,7 @@ public final class CuFileDriver implements AutoCloseable {
     public CuFileHandle openFile(Path path, OpenOption... options) {
         Objects.requireNonNull(path, "path");
         use.checkOpen("cuFileHandleRegister");
-        return register(
+        return handle(
                 path instanceof SourcePath remote
                         ? OpenOptions.toRanges(remote, options)
                         : OpenOptions.toSource(path, options));
@@ -308,7 +330,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public CuFileHandle openSource(RangeSource source) {
         Objects.requireNonNull(source, "source");
-        return register(new FileSource.Ranges(source, Optional.empty()));
+        return handle(new FileSource.Ranges(source, Optional.empty()));
     }
 
     /**
@@ -323,10 +345,10 @@ public final class CuFileDriver implements AutoCloseable {
      *         DRIVER_NOT_INITIALIZED after close
      */
     public CuFileHandle registerDescriptor(int fd) {
-        return register(new FileSource.Descriptor(fd));
+        return handle(new FileSource.Descriptor(fd));
     }
 
-    private CuFileHandle register(FileSource source) {
+    private CuFileHandle handle(FileSource source) {
         use.checkOpen("cuFileHandleRegister");
         return CuFileHandle.register(use, source);
     }
@@ -354,6 +376,18 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public CuFileBuffer registerBuffer(MemoryAllocation allocation) {
         return registerBuffer(allocation.range());
+    }
+
+    /**
+     * Registers memory ({@code cuFileBufRegister}): {@link #registerBuffer(MemoryRange)} of its range. An allocation cannot be closed until
+     * the registration is closed.
+     *
+     * @param memory an allocation or a range, 1 byte or more
+     * @return the registration
+     * @throws CuFileException as {@link #registerBuffer(MemoryRange)}
+     */
+    public CuFileBuffer register(IoMemory memory) {
+        return registerBuffer(memory.range());
     }
 
     /**
@@ -520,6 +554,12 @@ public final class CuFileDriver implements AutoCloseable {
         return new CuFileStatistics(use);
     }
 
+    /** {@return {@link #statistics}, under the name of cuFile's functions ({@code cuFileGetStats*})} */
+    @Experimental
+    public CuFileStatistics stats() {
+        return statistics();
+    }
+
     /** {@return bytes moved so far, by I/O path} */
     public Map<IoPath, Long> bytesByPath() {
         return session.backend().controls().engineStatistics().bytesByPath();
@@ -527,8 +567,7 @@ public final class CuFileDriver implements AutoCloseable {
 
     /** {@return bytes read from files so far, by all users of the session and at every level of statistics} */
     public long bytesRead() {
-        return session.backend().controls().engineStatistics().bytesByPath().values().stream()
-                .mapToLong(Long::longValue).sum() - bytesWritten();
+        return session.bytesRead();
     }
 
     /** {@return bytes written to files so far, by all users of the session and at every level of statistics} */

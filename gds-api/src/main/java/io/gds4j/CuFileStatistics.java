@@ -22,7 +22,7 @@ import io.gds4j.statistics.StatisticsLevel3;
  *
  * <p>
  * All methods throw IO_NOT_SUPPORTED on a backend without statistics. After the driver is closed, {@link #level},
- * {@link #setLevel} and {@link #engine} still work; the others throw DRIVER_NOT_INITIALIZED.
+ * {@link #setLevel}, {@link #engine}, {@link #bytesRead} and {@link #bytesWritten} still work; the others throw DRIVER_NOT_INITIALIZED.
  *
  * @since 0.1
  */
@@ -100,6 +100,16 @@ public final class CuFileStatistics {
      */
     public StatisticsLevel3 level3() {
         return use.call("cuFileGetStatsL3", backend -> backend.controls().getStatsL3());
+    }
+
+    /** {@return bytes read from files so far, as {@link CuFileDriver#bytesRead}, at any level} */
+    public long bytesRead() {
+        return use.session().bytesRead();
+    }
+
+    /** {@return bytes written to files so far, as {@link CuFileDriver#bytesWritten}, at any level} */
+    public long bytesWritten() {
+        return use.session().backend().controls().bytesWritten();
     }
 
     /**

@@ -236,6 +236,12 @@ final class Session {
         return choice;
     }
 
+    /** Returns bytes read from files so far, at any level of statistics. */
+    long bytesRead() {
+        return backend.controls().engineStatistics().bytesByPath().values().stream()
+                .mapToLong(Long::longValue).sum() - backend.controls().bytesWritten();
+    }
+
     /** Adds a user (a second {@code cuFileDriverOpen}). */
     synchronized void share() {
         if (users == 0) {

@@ -165,6 +165,23 @@ class BackendsTest {
         assertThat(choose("library", library, compat).name()).isEqualTo("library");
     }
 
+    private static boolean offersDirectStorage(DirectStorage demand, String name, CuFileBackendProvider... providers) {
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment().directStorage(demand).build();
+        return Backends.offersDirectStorage(new BackendChoice(config, name), List.of(providers));
+    }
+
+    @Test
+    void directStorageIsAvailableWhereABackendThatMayServeHasIt() {
+        Provider library = new Provider("library", 100, YES, YES);
+        assertThat(offersDirectStorage(DirectStorage.AUTO, "auto", library, new Fallback())).isTrue();
+        assertThat(offersDirectStorage(DirectStorage.REQUIRE, "library", library, new Fallback())).isTrue();
+        assertThat(offersDirectStorage(DirectStorage.OFF, "auto", library, new Fallback())).isFalse();
+        assertThat(offersDirectStorage(DirectStorage.AUTO, "compat", library, new Fallback())).isFalse();
+        assertThat(offersDirectStorage(DirectStorage.AUTO, "auto", new Fallback())).isFalse();
+        assertThat(offersDirectStorage(DirectStorage.AUTO, "library",
+                new Provider("library", 100, YES, NO), new Fallback())).as("by its engine over POSIX").isFalse();
+    }
+
     @Test
     void unavailableBackendIsNoFallback() {
         Provider library = new Provider("library", 100, YES, YES);

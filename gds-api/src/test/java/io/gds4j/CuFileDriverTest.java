@@ -130,6 +130,15 @@ class CuFileDriverTest {
     }
 
     @Test
+    void driverOfAGivenBackendHasDefaultsAndNoDirectStorage() {
+        CuFileDriver driver = CuFileDriver.open(backend);
+        driver.close();
+
+        assertThat(driver.config().values()).isEqualTo(CuFileConfig.defaults().values());
+        assertThat(driver.isDirectStorageAvailable()).isFalse();
+    }
+
+    @Test
     void descriptorIsRegisteredByNumber() {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             CuFileHandle handle = driver.registerDescriptor(5);
