@@ -4,8 +4,10 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.MemoryCopies;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -13,8 +15,9 @@ import org.jspecify.annotations.Nullable;
  * Memory that {@link #close()} frees, once, after the I/O that uses it has ended.
  *
  * <pre>{@code
- * try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20)) {
+ * try (MemoryAllocation memory = driver.allocate(1 << 20)) {   // of GPU 0, or of the host
  *     handle.read(memory, 0);
+ *     byte[] bytes = memory.toByteArray();
  * }
  * }</pre>
  *
@@ -30,6 +33,8 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
     private final FreeListeners listeners = new FreeListeners();
     /** Needs no synchronisation: a record is immutable, and a second query of the driver is harmless. */
     private @Nullable KnownContext cudaContext;
+    /** Null for memory that no allocator made. */
+    private volatile @Nullable MemoryCopies<MemoryRange> copies;
 
     /** @param source the object that asked the CUDA driver, compared by identity */
     private record KnownContext(Object source, long context) {
@@ -89,14 +94,14 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
      *
      * @return the whole memory
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory that has no segment: all GPU memory, and host memory made
-     *         from a raw address. {@link MemoryAllocator#copyToHost} copies it
+     *         from a raw address. {@link #copyTo} and {@link #toByteArray} copy it
      */
     public MemorySegment segment() {
         return range.segment()
                 .orElseThrow(() -> CuFileException.of(
                         CuFileError.CUDA_MEMORY_TYPE_INVALID,
                         "MemoryAllocation.segment",
-                        "%s memory has no segment here; MemoryAllocator.copyToHost copies it".formatted(range.kind())));
+                        "%s memory has no segment here; copyTo and toByteArray copy it".formatted(range.kind())));
     }
 
     /**
@@ -109,6 +114,85 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
      */
     public MemoryRange slice(long offset, long length) {
         return range.slice(offset, length);
+    }
+
+    /**
+     * Sets every byte of the memory, of the host or of a GPU; complete on return. A close meanwhile waits.
+     *
+     * @param value the new value of each byte: its lowest 8 bits count, as of {@code memset}
+     * @throws CuFileException as {@link #copyTo}; INVALID_VALUE for read-only memory
+     */
+    public void fill(int value) {
+        whileHeld("MemoryAllocation.fill", by -> by.fill(range, (byte) value));
+    }
+
+    /**
+     * Copies the first {@code to.byteSize()} bytes to host memory; complete on return. A close meanwhile waits.
+     *
+     * @param to host memory, native or array
+     * @throws CuFileException CUDA_POINTER_RANGE_ERROR if this memory is shorter, CUDA_POINTER_INVALID after close or if the arena of the
+     *         segment is closed or belongs to another thread, INVALID_VALUE for a read-only segment, CUDA_MEMORY_TYPE_INVALID for memory that
+     *         no allocator of a driver made, such as that of another runtime
+     */
+    public void copyTo(MemorySegment to) {
+        Objects.requireNonNull(to, "to");
+        whileHeld("MemoryAllocation.copyTo", by -> by.copyToHost(range, to));
+    }
+
+    /**
+     * Copies host memory to the start of this memory; complete on return. A close meanwhile waits.
+     *
+     * @param from host memory, native or array
+     * @throws CuFileException as {@link #copyTo}; INVALID_VALUE if this memory is read-only
+     */
+    public void copyFrom(MemorySegment from) {
+        Objects.requireNonNull(from, "from");
+        whileHeld("MemoryAllocation.copyFrom", by -> by.copyFromHost(from, range));
+    }
+
+    /**
+     * Copies an array to the start of this memory, as {@link #copyFrom(MemorySegment)} does.
+     *
+     * @param from the bytes
+     * @throws CuFileException as {@link #copyFrom(MemorySegment)}
+     */
+    public void copyFrom(byte[] from) {
+        copyFrom(MemorySegment.ofArray(from));
+    }
+
+    /**
+     * Copies the whole memory into a new array, as {@link #copyTo} does.
+     *
+     * @return the bytes
+     * @throws CuFileException as {@link #copyTo}; INVALID_VALUE for 2^31-8 bytes or more
+     */
+    public byte[] toByteArray() {
+        if (length() > Integer.MAX_VALUE - Long.BYTES) {
+            throw CuFileException.invalid("MemoryAllocation.toByteArray",
+                    "the memory has %s bytes, more than an array may have".formatted(length()));
+        }
+        byte[] bytes = new byte[(int) length()];
+        copyTo(MemorySegment.ofArray(bytes));
+        return bytes;
+    }
+
+    private void whileHeld(String function, Consumer<MemoryCopies<MemoryRange>> work) {
+        MemoryCopies<MemoryRange> by = copies;
+        if (by == null) {
+            throw CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, function,
+                    "no allocator of a driver made this memory; MemoryAllocator copies and fills its range()");
+        }
+        range.retain();
+        try {
+            work.accept(by);
+        } finally {
+            range.release();
+        }
+    }
+
+    /** Lets this memory copy and fill itself. */
+    void copiedBy(MemoryCopies<MemoryRange> by) {
+        copies = by;
     }
 
     /** {@return true until {@link #close()}} */

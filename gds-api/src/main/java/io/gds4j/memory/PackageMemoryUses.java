@@ -2,6 +2,7 @@ package io.gds4j.memory;
 
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.Loan;
+import io.gds4j.internal.lifetime.MemoryCopies;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import java.util.function.LongConsumer;
@@ -46,6 +47,11 @@ final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, 
     @Override
     public void beforeFree(MemoryAllocation allocation, LongConsumer listener) {
         allocation.beforeFree(listener);
+    }
+
+    @Override
+    public void copiedBy(MemoryAllocation allocation, MemoryCopies<MemoryRange> copies) {
+        allocation.copiedBy(copies);
     }
 
     @Override

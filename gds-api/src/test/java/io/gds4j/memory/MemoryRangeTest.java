@@ -46,6 +46,18 @@ class MemoryRangeTest {
     }
 
     @Test
+    void memoryThatNoAllocatorMadeDoesNotCopyItself() {
+        try (MemoryAllocation memory = MemoryAllocation.of(
+                MemoryRange.ofAddress(4096, 1L << 40, MemoryKind.CUDA_DEVICE), () -> {})) {
+            CuFileException e = catchThrowableOfType(CuFileException.class, () -> memory.fill(0));
+
+            assertThat(e.error()).isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
+            assertThat(e.function()).isEqualTo("MemoryAllocation.fill");
+            assertThatThrownBy(memory::toByteArray).hasMessageContaining("more than an array may have");
+        }
+    }
+
+    @Test
     void addressAboveTwoToThe63IsValid() {
         MemoryRange range = MemoryRange.ofAddress(0xffff_8000_0000_0000L, 1L << 40, MemoryKind.CUDA_VMM, 3);
 

@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Undo;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.load.DestinationBlock;
@@ -238,6 +239,9 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         CuFileDriver share = driver == null ? null : driver.share();
         block.hold();
         MemoryAllocation taken = MemoryAllocation.of(range, () -> release(block, share));
+        if (allocator != null) {
+            MemoryAccess.copiedBy(allocator, taken);
+        }
         held.remove(name);
         return taken;
     }

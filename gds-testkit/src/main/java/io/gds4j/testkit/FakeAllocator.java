@@ -3,6 +3,7 @@ package io.gds4j.testkit;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.internal.plain.PlainAllocator;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
@@ -46,15 +47,16 @@ final class FakeAllocator implements MemoryAllocator {
         }
         if (kind.isHost()) {
             long alignment = kind == MemoryKind.HOST_HUGEPAGE ? HUGE_PAGE : Pages.SIZE;
-            return PlainAllocator.hostMemory(kind, size, alignment, this::host);
+            return MemoryAccess.copiedBy(this, PlainAllocator.hostMemory(kind, size, alignment, this::host));
         }
         FakeMemory.Region region = memory.allocate(kind, size, device, ALLOCATE);
         FakeMemory in = memory;
         FakeSchedule streams = schedule;
-        return MemoryAllocation.of(MemoryRange.ofAddress(region.address(), size, kind, device), () -> {
+        MemoryRange range = MemoryRange.ofAddress(region.address(), size, kind, device);
+        return MemoryAccess.copiedBy(this, MemoryAllocation.of(range, () -> {
             streams.finishMemory(region.address(), size);
             in.free(region);
-        });
+        }));
     }
 
     private MemoryAllocation host(MemoryRange range, Runnable free) {
@@ -79,7 +81,7 @@ final class FakeAllocator implements MemoryAllocator {
             throw CuFileException.of(
                     CuFileError.MEMORY_ALREADY_REGISTERED, PIN, "pages of the segment are pinned already");
         }
-        return host(range, () -> Reference.reachabilityFence(segment));
+        return MemoryAccess.copiedBy(this, host(range, () -> Reference.reachabilityFence(segment)));
     }
 
     @Override
@@ -87,7 +89,7 @@ final class FakeAllocator implements MemoryAllocator {
         if (maximum < 1) {
             throw CuFileException.invalid(ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
         }
-        return new FakeGrowth(memory, schedule, maximum, device);
+        return new FakeGrowth(this, memory, schedule, maximum, device);
     }
 
     @Override

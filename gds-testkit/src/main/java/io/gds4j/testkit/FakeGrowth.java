@@ -2,6 +2,7 @@ package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -14,6 +15,7 @@ final class FakeGrowth implements GrowableMemory {
     /** Bytes of a page; smaller than those of real GPUs, to suit small fakes. */
     private static final long PAGE = 1 << 16;
 
+    private final FakeAllocator allocator;
     private final FakeMemory memory;
     private final FakeSchedule schedule;
     private final FakeMemory.Region region;
@@ -22,7 +24,8 @@ final class FakeGrowth implements GrowableMemory {
     private MemoryAllocation allocation;
     private boolean closed;
 
-    FakeGrowth(FakeMemory memory, FakeSchedule schedule, long maximum, int device) {
+    FakeGrowth(FakeAllocator allocator, FakeMemory memory, FakeSchedule schedule, long maximum, int device) {
+        this.allocator = allocator;
         this.memory = memory;
         this.schedule = schedule;
         this.maximum = maximum;
@@ -37,9 +40,9 @@ final class FakeGrowth implements GrowableMemory {
         FakeSchedule streams = schedule;
         long address = region.address();
         long length = region.length();
-        return MemoryAllocation.of(
+        return MemoryAccess.copiedBy(allocator, MemoryAllocation.of(
                 MemoryRange.ofAddress(address, length, MemoryKind.CUDA_VMM, device),
-                () -> streams.finishMemory(address, length));
+                () -> streams.finishMemory(address, length)));
     }
 
     @Override

@@ -71,6 +71,9 @@ public abstract class MemoryUses<R, A, D> {
      */
     public abstract void beforeFree(A allocation, LongConsumer listener);
 
+    /** Lets an allocation copy and fill itself; called before the program has it. */
+    public abstract void copiedBy(A allocation, MemoryCopies<R> copies);
+
     /**
      * Returns the CUDA context of an allocation if this source, compared by identity, has remembered it, or 0. Asking the driver takes each
      * request 0.1 µs.

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -34,7 +35,7 @@ public final class PlainAllocator implements MemoryAllocator {
         if (size < 1) {
             throw CuFileException.invalid(ALLOCATE, "size is below 1: " + size);
         }
-        return hostMemory(kind, size, Pages.SIZE, MemoryAllocation::of);
+        return MemoryAccess.copiedBy(this, hostMemory(kind, size, Pages.SIZE, MemoryAllocation::of));
     }
 
     /** {@return an allocation made of a new segment and of what frees it} */

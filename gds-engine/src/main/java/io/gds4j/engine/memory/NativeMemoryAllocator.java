@@ -7,6 +7,7 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
@@ -105,13 +106,18 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         if (size < 1) {
             throw CuFileException.invalid(ALLOCATE, "size is " + size + ", allowed is 1 or more");
         }
-        return accounts.book(switch (kind) {
+        return book(switch (kind) {
             case HOST, HOST_HUGEPAGE -> host.allocate(kind, size);
             // Pinned for all GPUs, whichever GPU registers it.
             case HOST_PINNED, HOST_REGISTERED ->
                 cuda(kind).allocate(kind, size, device == MemoryRange.NO_DEVICE ? 0 : device);
             case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).allocate(kind, size, device);
         });
+    }
+
+    /** Counts an allocation until it is freed, and lets it copy itself. */
+    private MemoryAllocation book(MemoryAllocation allocation) {
+        return accounts.book(MemoryAccess.copiedBy(this, allocation));
     }
 
     @Override
@@ -133,7 +139,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
 
     @Override
     public MemoryAllocation pin(MemorySegment segment) {
-        return accounts.book(foreign.pin(segment));
+        return book(foreign.pin(segment));
     }
 
     @Override
@@ -141,7 +147,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         if (maximum < 1) {
             throw CuFileException.invalid(ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
         }
-        return cuda(MemoryKind.CUDA_VMM).growable(maximum, device, accounts::book);
+        return cuda(MemoryKind.CUDA_VMM).growable(maximum, device, this::book);
     }
 
     @Override

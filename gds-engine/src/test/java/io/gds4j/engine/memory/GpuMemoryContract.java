@@ -403,6 +403,26 @@ abstract class GpuMemoryContract {
         }
     }
 
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void everyKindFillsAndCopiesItself(MemoryKind kind) {
+        byte[] bytes = random(SIZE);
+        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
+            memory.fill(7);
+            assertThat(memory.toByteArray()).hasSize((int) SIZE).containsOnly(7);
+            memory.copyFrom(bytes);
+            assertThat(memory.toByteArray()).isEqualTo(bytes);
+        }
+    }
+
+    @Test
+    void memoryThatGrewFillsAndCopiesItself() {
+        try (GrowableMemory memory = allocator.growable(SIZE, 0)) {
+            memory.allocation().fill(5);
+            assertThat(memory.allocation().toByteArray()).containsOnly(5);
+        }
+    }
+
     @Test
     void memoryGrowsWhereItIsAndKeepsItsBytes() {
         long maximum = 12 << 20;

@@ -55,6 +55,38 @@ public abstract class BufferContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
+    void allocationsAndRangesRegisterByOneName(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator().allocate(kind, 2 * PAGE)) {
+            try (CuFileBuffer whole = driver().register(memory);
+                    CuFileBuffer half = driver().register(memory.slice(PAGE, PAGE))) {
+                assertThat(whole.range()).isEqualTo(memory.range());
+                assertThat(half.range().length()).isEqualTo(PAGE);
+                Failures.expect(CuFileError.MEMORY_ALREADY_REGISTERED, () -> driver().register(memory));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void memoryFillsAndCopiesItself(MemoryKind kind) {
+        MemoryAllocation memory = allocator().allocate(kind, 100);
+        byte[] part = new byte[40];
+        try (memory) {
+            memory.fill(0x1ff);
+            assertThat(memory.toByteArray()).hasSize(100).containsOnly(-1);
+            memory.copyFrom(new byte[]{1, 2, 3});
+            memory.copyTo(MemorySegment.ofArray(part));
+            assertThat(part).startsWith(1, 2, 3, -1).endsWith(-1);
+            Failures.expect(CuFileError.CUDA_POINTER_RANGE_ERROR, () -> memory.copyFrom(new byte[101]));
+            Failures.expect(CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    () -> memory.copyTo(MemorySegment.ofArray(new byte[101])));
+        }
+        Failures.expect(CuFileError.CUDA_POINTER_INVALID, memory::toByteArray);
+        Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> memory.fill(0));
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
     void emptyRangeIsRefused(MemoryKind kind) {
         try (MemoryAllocation memory = allocator().allocate(kind, PAGE)) {
             MemoryRange empty = memory.range().slice(10, 0);
