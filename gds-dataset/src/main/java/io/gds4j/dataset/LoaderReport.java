@@ -1,5 +1,7 @@
 package io.gds4j.dataset;
 
+import java.time.Duration;
+
 /**
  * What a loader has delivered so far, and who waited for whom.
  *
@@ -20,6 +22,11 @@ public sealed interface LoaderReport permits LoaderReportParts {
 
     /** {@return time from the opening of the loader to the last delivery} */
     double seconds();
+
+    /** {@return {@link #seconds} as a duration} */
+    default Duration duration() {
+        return Duration.ofNanos(Math.round(seconds() * 1e9));
+    }
 
     /** {@return time in which the consumer waited for a batch} */
     double waitingForDataSeconds();

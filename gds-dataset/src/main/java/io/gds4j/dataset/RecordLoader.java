@@ -321,6 +321,16 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         }
 
         /**
+         * Shuffles the records of each epoch anew: {@link #order} with {@link RecordOrder#shuffled}.
+         *
+         * @param seed decides the order, with the number of the epoch
+         * @return this builder
+         */
+        public Builder shuffle(long seed) {
+            return order(RecordOrder.shuffled(seed));
+        }
+
+        /**
          * Sets which part of each epoch this process reads; all of it by default.
          *
          * @param value rank and number of ranks

@@ -23,9 +23,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
@@ -47,11 +49,11 @@ import java.util.function.Supplier;
  * <p>
  * Reads a single file, an index ({@code *.index.json}) with its shards, or a folder with either, in any format of
  * {@link #formats}. Checks every rule of the format (see {@link io.gds4j.loader.format.CheckpointRule}). Immutable and
- * thread-safe.
+ * thread-safe. A checkpoint holds nothing to close: {@link #close} is there for programs that open all they use in one {@code try}.
  *
  * @since 0.1
  */
-public final class Checkpoint implements SavePlan.CheckpointContent {
+public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<TensorInfo>, AutoCloseable {
     private final Path path;
     private final CheckpointFormat format;
     private final List<CheckpointFile> files;
@@ -432,6 +434,22 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
         return tensors;
     }
 
+    /** Returns the names of the tensors, file by file in the order of their data. */
+    public Set<String> names() {
+        return tensors.keySet();
+    }
+
+    /** Returns the number of tensors. */
+    public int size() {
+        return tensors.size();
+    }
+
+    /** Returns an iterator of the tensors' descriptions, file by file in the order of their data. It cannot remove any. */
+    @Override
+    public Iterator<TensorInfo> iterator() {
+        return tensors.values().iterator();
+    }
+
     /**
      * Returns the metadata that is text, such as {@code __metadata__} of safetensors. If a key occurs in several files, the first
      * one counts.
@@ -522,6 +540,12 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
     /** Returns the time of {@link #open} in nanoseconds. */
     long headerNanos() {
         return headerNanos;
+    }
+
+    /** Does nothing, like closing a stream without files: plans and tensors of the checkpoint stay usable. */
+    @Override
+    public void close() {
+        // open() leaves no file open
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.gds4j.loader;
 
 import io.gds4j.statistics.IoPath;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 
@@ -27,6 +28,11 @@ public sealed interface LoadReport permits LoadReportParts {
      * opening files and allocating memory, without the time in between}
      */
     double seconds();
+
+    /** {@return {@link #seconds} as a duration} */
+    default Duration duration() {
+        return Duration.ofNanos(Math.round(seconds() * 1e9));
+    }
 
     /** {@return the part of {@link #seconds} for {@link Checkpoint#open}} */
     double headerSeconds();

@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -17,6 +18,11 @@ public sealed interface VerificationReport permits VerificationReportParts {
 
     /** {@return duration in seconds} */
     double seconds();
+
+    /** {@return {@link #seconds} as a duration} */
+    default Duration duration() {
+        return Duration.ofNanos(Math.round(seconds() * 1e9));
+    }
 
     /** {@return the first difference of each tensor that differs, in the order of the tensors} */
     List<TensorMismatch> mismatches();

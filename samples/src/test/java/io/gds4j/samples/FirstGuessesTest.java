@@ -4,6 +4,7 @@ import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
 
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBuffer;
@@ -12,20 +13,29 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DirectStorage;
+import io.gds4j.dataset.LoaderReport;
 import io.gds4j.dataset.RecordBatch;
 import io.gds4j.dataset.RecordLoader;
+import io.gds4j.dataset.RecordOrder;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.interop.metrics.GdsMetrics;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.CheckpointVerifier;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelTensors;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.save.ChecksumReport;
+import io.gds4j.loader.save.ChecksumVerifier;
 import io.gds4j.loader.save.SavePlan;
+import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Call;
@@ -43,9 +53,13 @@ import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -225,6 +239,71 @@ class FirstGuessesTest {
     }
 
     @Test
+    void checkpointIsListedInATry() {
+        try (Checkpoint checkpoint = Checkpoint.open(model)) {
+            long bytes = 0;
+            for (TensorInfo info : checkpoint) {
+                bytes += info.length();
+            }
+            assertThat(bytes).isEqualTo(checkpoint.bytes());
+            assertThat(checkpoint.names()).hasSize(checkpoint.size()).contains("model.norm.weight");
+            assertThat(checkpoint.iterator()).toIterable().hasSize(3);
+        }
+    }
+
+    @Test
+    void reportsHaveDurations(CuFileDriver driver) {
+        try (LoadedTensors tensors = Checkpoint.load(model, driver);
+                RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(data, 64), 10).open()) {
+            assertIs(tensors.report().duration(), tensors.report().seconds());
+            VerificationReport verified = CheckpointVerifier.verify(tensors);
+            assertIs(verified.duration(), verified.seconds());
+            LoaderReport records = loader.report();
+            assertIs(records.duration(), records.seconds());
+        }
+        Path file = folder.resolve("new.safetensors");
+        SaveReport saved = Checkpoint.save(file, plan -> plan.tensor("one", new float[1], 1));
+        assertIs(saved.duration(), saved.seconds());
+        ChecksumReport checked = ChecksumVerifier.verify(file);
+        assertIs(checked.duration(), checked.seconds());
+    }
+
+    private static void assertIs(Duration duration, double seconds) {
+        assertThat(duration.toNanos() / 1e9).isCloseTo(seconds, within(1e-8));
+    }
+
+    @Test
+    void takenMemoryCopiesItself(CuFileDriver driver) {
+        byte[] bytes;
+        MemoryAllocation taken;
+        try (LoadedTensors tensors = Checkpoint.load(model, driver)) {
+            bytes = tensors.get("model.norm.weight").toByteArray();
+            taken = tensors.take("model.norm.weight");
+        }
+        try (taken) {
+            assertThat(taken.kind()).isEqualTo(MemoryKind.CUDA_DEVICE);
+            assertThat(taken.toByteArray()).isEqualTo(bytes);
+        }
+    }
+
+    @Test
+    void recordsAreShuffledByASeed(CuFileDriver driver) {
+        List<List<Long>> orders = new ArrayList<>();
+        for (UnaryOperator<RecordLoader.Builder> order : List.<UnaryOperator<RecordLoader.Builder>>of(
+                builder -> builder.shuffle(42), builder -> builder.order(RecordOrder.shuffled(42)),
+                builder -> builder)) {
+            List<Long> records = new ArrayList<>();
+            try (RecordLoader loader = order.apply(
+                    RecordLoader.builder(driver, RecordFiles.fixed(data, 64), 64)).open()) {
+                loader.forEach(
+                        batch -> IntStream.range(0, batch.count()).mapToObj(batch::record).forEach(records::add));
+            }
+            orders.add(records);
+        }
+        assertThat(orders.get(0)).isEqualTo(orders.get(1)).isNotEqualTo(orders.get(2)).hasSize(64);
+    }
+
+    @Test
     void recordsAreLooped(CuFileDriver driver) {
         int records = 0;
         try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(data, 64), 10).open()) {
@@ -274,6 +353,33 @@ class FirstGuessesTest {
             assertThat(file.write(memory)).isEqualTo(4096);
             assertThat(file.read(registered)).isEqualTo(4096);
             assertThat(driver.bytesRead() + driver.bytesWritten()).isEqualTo(8192);
+        }
+    }
+
+    @Test
+    void memoryIsFilledCopiedAndRegistered(CuFileDriver driver) {
+        try (CuFileHandle file = driver.openFile(data, READ, WRITE);
+                MemoryAllocation memory = driver.allocate(4096);
+                CuFileBuffer buffer = driver.register(memory)) {
+            memory.fill(42);
+            assertThat(file.write(buffer, 0)).isEqualTo(4096);
+            memory.fill(0);
+            assertThat(file.read(buffer, 0)).isEqualTo(4096);
+            assertThat(memory.toByteArray()).containsOnly(42);
+        }
+    }
+
+    @Test
+    void driverIsAsked() {
+        CuFileConfig config = CuFileConfig.builder().directStorage(DirectStorage.OFF).build();
+        try (CuFileDriver driver = CuFileDriver.open(config);
+                CuFileHandle file = driver.openFile(data, READ, WRITE)) {
+            file.read(new byte[100], 0);
+            file.write(new byte[10], 0);
+            assertThat(driver.config()).isSameAs(config);
+            assertThat(driver.isDirectStorageAvailable()).isFalse();
+            assertThat(driver.stats().bytesRead()).isEqualTo(100).isEqualTo(driver.bytesRead());
+            assertThat(driver.statistics().bytesWritten()).isEqualTo(10).isEqualTo(driver.bytesWritten());
         }
     }
 

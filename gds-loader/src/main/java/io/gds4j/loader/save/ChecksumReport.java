@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.statistics.IoPath;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
@@ -18,6 +19,11 @@ public sealed interface ChecksumReport permits ChecksumReportParts {
 
     /** {@return duration} */
     double seconds();
+
+    /** {@return {@link #seconds} as a duration} */
+    default Duration duration() {
+        return Duration.ofNanos(Math.round(seconds() * 1e9));
+    }
 
     /** {@return names of the tensors whose bytes have another checksum} */
     List<String> different();

@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.statistics.IoPath;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 
@@ -24,6 +25,11 @@ public sealed interface SaveReport permits SaveReportParts {
 
     /** {@return duration from the call until the checkpoint was durable under its name} */
     double seconds();
+
+    /** {@return {@link #seconds} as a duration} */
+    default Duration duration() {
+        return Duration.ofNanos(Math.round(seconds() * 1e9));
+    }
 
     /**
      * {@return the part of {@link #seconds} during which the tensors must not change: until all bytes were written, or until the
