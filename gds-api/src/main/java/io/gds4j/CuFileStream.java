@@ -203,6 +203,32 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     /**
+     * Queues a read of the whole memory; see {@link #read(CuFileHandle, IoMemory, long, long, long)}.
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     * @return the cells of the operation
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}
+     */
+    public Cells read(CuFileHandle handle, IoMemory memory, long fileOffset) {
+        return read(handle, memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * Queues a write of the whole memory; see {@link #write(CuFileHandle, IoMemory, long, long, long)}.
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param fileOffset first byte in the file
+     * @return the cells of the operation
+     * @throws CuFileException as {@link #write(CuFileHandle, IoMemory, Cells)}
+     */
+    public Cells write(CuFileHandle handle, IoMemory memory, long fileOffset) {
+        return write(handle, memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
      * Queues a write with arguments that do not change ({@code cuFileWriteAsync}).
      *
      * @param handle the file

@@ -424,13 +424,18 @@ class FirstGuessesTest {
 
     @Test
     void streamTakesNumbers(CuFileDriver driver, FakeGpu gpu) {
-        try (CuFileHandle file = driver.openFile(data);
+        try (CuFileHandle file = driver.openFile(data, READ, WRITE);
                 MemoryAllocation memory = driver.allocator().allocate(4096);
                 FakeStream cuStream = gpu.newStream();
                 CuFileStream stream = driver.stream(cuStream.address())) {
             CuFileStream.Cells cells = stream.read(file, memory, 4096, 0, 0);
+            CuFileStream.Cells tail = stream.read(file, memory, 4000);
+            CuFileStream.Cells more = stream.write(file, memory, 4096);
             cuStream.synchronize();
             assertThat(cells.bytesDone()).isEqualTo(4096);
+            assertThat(tail.bytesDone()).isEqualTo(96);
+            assertThat(more.bytesDone()).isEqualTo(4096);
+            assertThat(file.size()).isEqualTo(8192);
         }
     }
 
