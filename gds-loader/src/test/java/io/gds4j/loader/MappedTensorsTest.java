@@ -13,10 +13,13 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.ChecksumVerifier;
+import io.gds4j.loader.save.Consistency;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.testkit.FakeGpu;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -258,6 +261,58 @@ class MappedTensorsTest {
             }
             assertThat(CheckpointVerifier.verify(mapped).mismatches()).isNotEmpty()
                     .allMatch(mismatch -> mismatch.expected() < 0 && mismatch.toString().contains("the file ends"));
+        }
+    }
+
+    /** Native code that computes checksums would end the process there. */
+    @Test
+    void saveOfACutFileNamesItAndWhereItEnds() throws IOException {
+        float[] values = new float[100_000]; // long enough to be written from where it lies
+        Path to = folder.resolve("to.safetensors");
+        for (SaveOptions options : List.of(SaveOptions.DEFAULTS, SaveOptions.DEFAULTS.withChecksums(true),
+                SaveOptions.DEFAULTS.withConsistency(Consistency.HOST_SNAPSHOT))) {
+            for (boolean isPlain : new boolean[]{false, true}) {
+                SavePlan.builder().tensor("a", values, values.length).toFile(file).save();
+                try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+                        LoadedTensors mapped = plan().map()) {
+                    SavePlan save = SavePlan.builder().options(options).tensors(mapped).toFile(to);
+                    long end = mapped.tensors().getFirst().info().fileOffset() + 10;
+                    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                        channel.truncate(end);
+                    }
+                    CheckpointException cut = catchThrowableOfType(CheckpointException.class,
+                            isPlain ? save::save : () -> save.save(driver));
+                    assertThat(cut).isNotNull();
+                    assertThat(cut.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
+                    assertThat(cut.path()).contains(file);
+                    assertThat(cut.fileOffset()).hasValue(end);
+                    assertThat(cut.tensor()).contains("a");
+                }
+                try (Stream<Path> left = Files.list(folder)) {
+                    assertThat(left).containsExactly(file);
+                }
+            }
+        }
+    }
+
+    @Test
+    void savedMapIsEqualToItsFile() {
+        float[] values = new float[100_000];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = i;
+        }
+        SavePlan.builder().tensor("a", values, values.length).tensor("b", new float[]{7}, 1).toFile(file).save();
+        Path copy = folder.resolve("copy.safetensors");
+        for (int device : new int[]{MemoryRange.NO_DEVICE, 0}) {
+            try (CuFileDriver driver = FakeGpu.create().openDriver(); LoadedTensors mapped = plan().map()) {
+                SavePlan.builder().options(SaveOptions.DEFAULTS.withStagingDevice(device).withChecksums(true))
+                        .tensors(mapped).toFile(copy).save(driver);
+            }
+            try (LoadedTensors saved = Checkpoint.map(copy)) {
+                assertThat(saved.get("a").toFloatArray()).containsExactly(values);
+                assertThat(saved.get("b").toFloatArray()).containsExactly(7);
+            }
+            assertThat(ChecksumVerifier.verify(copy).verified()).isTrue();
         }
     }
 

@@ -45,7 +45,7 @@ final class FileWriter implements AutoCloseable {
         return content.files()
                 .stream()
                 .flatMap(file -> file.tensors().stream())
-                .anyMatch(tensor -> !(tensor.source() instanceof SaveTensor.InMemory) || tensor.moves().isPresent());
+                .anyMatch(tensor -> !tensor.isReady());
     }
 
     /** Creates the temporary files, reserves their space, and writes them. */

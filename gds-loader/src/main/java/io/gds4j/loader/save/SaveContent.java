@@ -1,5 +1,6 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.error.CuFileException;
 import java.util.List;
 import java.util.Optional;
 
@@ -26,6 +27,16 @@ record SaveContent(
 
     SaveContent withSnapshotBlocks(SnapshotBlocks blocks) {
         return new SaveContent(target, options, files, streams, Optional.of(blocks));
+    }
+
+    /**
+     * Returns what to throw for Java's error of a mapped byte that is gone: it names no file.
+     *
+     * @throws InternalError as it is if no file of the plan was cut
+     */
+    CuFileException cut(InternalError fault) {
+        return files.stream().flatMap(file -> file.tensors().stream()).flatMap(tensor -> tensor.cut().stream())
+                .findFirst().orElseThrow(() -> fault);
     }
 
     int tensors() {

@@ -49,6 +49,8 @@ abstract class SaveJob implements SaveControl {
         try {
             work();
             done = true;
+        } catch (InternalError e) {
+            throw plan.cut(e);
         } finally {
             if (event != null) {
                 event.record(plan.target().path(), plan.tensors(), plan.bytes(), done);

@@ -137,7 +137,7 @@ public final class SavePlan {
         public Builder tensor(String name, DType dtype, IoMemory memory, long... shape) {
             Objects.requireNonNull(memory, "memory");
             String who = "tensor " + InertText.quote(name);
-            return add(who, inMemory(who, name, dtype, memory, shape));
+            return add(who, inMemory(who, name, dtype, memory, Optional.empty(), shape));
         }
 
         /**
@@ -201,14 +201,15 @@ public final class SavePlan {
             }
         }
 
-        private static SaveTensor inMemory(String who, String name, DType dtype, IoMemory memory, long... shape) {
+        private static SaveTensor inMemory(
+                String who, String name, DType dtype, IoMemory memory, Optional<TensorInfo> origin, long... shape) {
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
                 throw CuFileException.invalid(SaveFailure.FUNCTION,
                         "%s of type %s and shape %s has %s bytes, its memory has %s"
                                 .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
-            return new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory));
+            return new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory, origin));
         }
 
         /**
@@ -236,7 +237,8 @@ public final class SavePlan {
         public Builder tensor(TensorInMemory tensor) {
             TensorInfo info = tensor.info();
             String who = "tensor " + InertText.quote(info.name());
-            return add(who, inMemory(who, info.name(), info.dtype(), tensor.range(), shape(info)).inOrderOf(info));
+            return add(who, inMemory(who, info.name(), info.dtype(), tensor.range(), Optional.of(info), shape(info))
+                    .inOrderOf(info));
         }
 
         /**

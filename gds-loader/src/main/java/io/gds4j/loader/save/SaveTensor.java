@@ -1,12 +1,18 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.source.FileVersion;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -34,8 +40,19 @@ record SaveTensor(
     sealed interface Source {
     }
 
-    /** Bytes in host or GPU memory. */
-    record InMemory(IoMemory memory) implements Source {
+    /**
+     * Bytes in host or GPU memory.
+     *
+     * @param origin the place that they were loaded from, or of which they are a map
+     */
+    record InMemory(IoMemory memory, Optional<TensorInfo> origin) implements Source {
+        /**
+         * Returns true if the bytes may lie in a mapped file. Where that was cut, native code ends the process: only copies by Java may
+         * read them.
+         */
+        boolean isMapped() {
+            return memory.range().segment().filter(MemorySegment::isMapped).isPresent();
+        }
     }
 
     /** Bytes that the program makes while they are written. */
@@ -68,5 +85,29 @@ record SaveTensor(
                 : new SaveTensor(
                         name, dtype, shape, bytes, source,
                         Optional.of(RowMajor.of(tensor, tensor.dtype().blockBytes())));
+    }
+
+    /** Returns whether the save writes the bytes from where they lie. */
+    boolean isReady() {
+        return source instanceof InMemory inMemory && !inMemory.isMapped() && moves.isEmpty();
+    }
+
+    /** Returns the failure of a save that met the end of a mapped file which was cut; empty if that holds no byte of this tensor. */
+    Optional<CuFileException> cut() {
+        if (!(source instanceof InMemory inMemory) || !inMemory.isMapped()) {
+            return Optional.empty();
+        }
+        return inMemory.origin().flatMap(tensor -> {
+            try {
+                long size = Files.size(tensor.file());
+                return size >= tensor.fileEnd() ? Optional.empty()
+                        : Optional.of(CheckpointException.of(
+                                CheckpointRule.FILE_CHANGED, tensor.file(), size, tensor.name(),
+                                "it was cut under its map: tensor %s ends at byte %s".formatted(
+                                        CheckpointException.quote(tensor.name()), tensor.fileEnd())));
+            } catch (IOException e) {
+                return Optional.empty();
+            }
+        });
     }
 }

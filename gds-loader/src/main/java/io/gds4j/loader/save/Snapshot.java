@@ -62,7 +62,7 @@ final class Snapshot implements AutoCloseable {
             if (tensor.source() instanceof SaveTensor.InMemory original) {
                 snapshot.cut(original.memory().range(), to);
             }
-            snapshot.sources.get(place.file).set(place.tensor, new SaveTensor.InMemory(to));
+            snapshot.sources.get(place.file).set(place.tensor, new SaveTensor.InMemory(to, Optional.empty()));
         }
         return snapshot;
     }

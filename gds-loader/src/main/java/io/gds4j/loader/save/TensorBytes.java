@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
  * The bytes of the tensors of a plan as its files hold them, from memory, snapshots and files of checkpoints. Several threads may read
@@ -83,7 +84,7 @@ final class TensorBytes implements AutoCloseable {
     /** Returns the memory that holds a tensor as its file does; empty if there is none. */
     Optional<IoMemory> memory(int file, int tensor) {
         boolean ready = moves(file, tensor).isEmpty();
-        return ready && snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory
+        return ready && snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory && !inMemory.isMapped()
                 ? Optional.of(inMemory.memory())
                 : Optional.empty();
     }
@@ -119,17 +120,28 @@ final class TensorBytes implements AutoCloseable {
     /** Copies bytes of a tensor as they lie in its source. */
     private void readSource(int file, int tensor, long offset, MemoryRange to) {
         switch (snapshot.source(file, tensor)) {
+            case SaveTensor.InMemory memory when memory.isMapped() -> fill(to, made -> made.copyFrom(
+                    memory.memory().range().segment().orElseThrow().asSlice(offset, to.length())));
             case SaveTensor.InMemory memory ->
                 driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
             case SaveTensor.Generated generated -> {
                 String name = content.files().get(file).tensors().get(tensor).name();
-                MemorySegment made = to.segment().orElseGet(() -> MemorySegment.ofArray(new byte[(int) to.length()]));
-                generated.content().fill(name, offset, made);
-                if (to.segment().isEmpty()) {
-                    driver.allocator().copyFromHost(made, to);
-                }
+                fill(to, made -> generated.content().fill(name, offset, made));
             }
             case SaveTensor.InFiles original -> readFiles(original.whole(), offset, to);
+        }
+    }
+
+    /** Lets Java code make bytes, on the heap if they belong into memory of a GPU. */
+    private void fill(MemoryRange to, Consumer<MemorySegment> maker) {
+        MemorySegment made = to.segment().orElseGet(() -> MemorySegment.ofArray(new byte[(int) to.length()]));
+        try {
+            maker.accept(made);
+        } catch (InternalError e) {
+            throw content.cut(e);
+        }
+        if (to.segment().isEmpty()) {
+            driver.allocator().copyFromHost(made, to);
         }
     }
 

@@ -9,7 +9,7 @@ package io.gds4j.loader.save;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   SavePlanTest: FileWriter, PageOrder, WriteRange, SaveFile, SaveJob, SaveTarget, Snapshot
+//   SavePlanTest: FileWriter, PageOrder, WriteRange, SaveFile, SaveJob, SaveTarget, SaveTensor, Snapshot
 //   SaveCrashTest: OutputFiles, Publication
 //   ChecksumTest: Checksums
 //   SaveRemoteTest: ObjectSave, TensorBytes
