@@ -476,13 +476,12 @@ public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<Te
 
     /**
      * Returns a plan that loads the tensors whose names the filter accepts, into host memory: {@link #plan()} with
-     * {@link LoadPlan#select}.
+     * {@link LoadPlan#filter}.
      *
-     * @param names called on any thread, possibly several times for a name
+     * @param names as of {@link LoadPlan#filter}
      */
     public LoadPlan filter(Predicate<String> names) {
-        Objects.requireNonNull(names, "names");
-        return plan().select(tensor -> names.test(tensor.name()));
+        return plan().filter(names);
     }
 
     /** Returns a plan that loads every tensor into host memory; its methods change that. */

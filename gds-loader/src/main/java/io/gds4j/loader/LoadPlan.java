@@ -116,6 +116,16 @@ public final class LoadPlan {
     }
 
     /**
+     * Keeps only tensors whose names the filter accepts, as {@link #select} does.
+     *
+     * @param names called on any thread, possibly several times for a name
+     */
+    public LoadPlan filter(Predicate<String> names) {
+        Objects.requireNonNull(names, "names");
+        return select(tensor -> names.test(tensor.name()));
+    }
+
+    /**
      * Gives loaded tensors other names, such as an engine expects. {@link LoadedTensors} and {@link LoadedTensor#info} have the new
      * names. Filters, destinations, rules of ranks and listeners see those of the checkpoint. The operator of a second call receives the
      * names that the first one gave. If two chosen tensors would have one name, {@link #load} and the methods that inspect the plan

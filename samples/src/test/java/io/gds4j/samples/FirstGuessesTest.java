@@ -141,6 +141,10 @@ class FirstGuessesTest {
             assertThat(one.get("norm.weight").toByteArray())
                     .isEqualTo(all.get("model.norm.weight").toByteArray());
         }
+        try (LoadedTensors narrowed = checkpoint.filter(n -> n.startsWith("model."))
+                .filter(n -> n.contains("layers")).load()) {
+            assertThat(narrowed.names()).containsExactly("model.layers.0.mlp.up_proj.weight");
+        }
         assertThatThrownBy(() -> checkpoint.filter(n -> false).load()).isInstanceOf(CuFileException.class);
     }
 
