@@ -1,6 +1,9 @@
 package io.gds4j.loader.format;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.internal.text.StrictJson;
+import io.gds4j.loader.internal.text.StrictJson.Token;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -92,7 +95,8 @@ public interface Metadata {
     }
 
     /**
-     * Returns an array of texts, such as the tokens of a vocabulary. All of them are read at once.
+     * Returns an array of texts, such as the tokens of a vocabulary. All of them are read at once. Formats whose values are all text, such as
+     * safetensors, have it as JSON: {@code ["<unk>", "a"]}. A text that is no JSON array is no array of one text.
      *
      * @return an immutable list; empty if the file does not have the key
      * @throws CuFileException INVALID_VALUE for a value that is no array, or that has other elements or more than 2^31-1; otherwise as
@@ -100,6 +104,9 @@ public interface Metadata {
      */
     default Optional<List<String>> getStrings(String key) {
         return get(key).map(value -> {
+            if (value instanceof MetadataValue.Text(String json)) {
+                return texts(json).orElseThrow(() -> notA("array of texts", key, value));
+            }
             if (!(value instanceof MetadataValue.Array array) || array.size() > Integer.MAX_VALUE) {
                 throw notA("array of texts", key, value);
             }
@@ -112,6 +119,25 @@ public interface Metadata {
             }
             return List.copyOf(texts);
         });
+    }
+
+    /** Returns the texts of an array in JSON; empty if it is none. */
+    private static Optional<List<String>> texts(String json) {
+        try {
+            StrictJson in = new StrictJson(json.getBytes(StandardCharsets.UTF_8));
+            in.expect(Token.START_ARRAY, "the value", "an array");
+            List<String> texts = new ArrayList<>();
+            for (Token token = in.next(); token != Token.END_ARRAY; token = in.next()) {
+                if (token != Token.STRING) {
+                    return Optional.empty();
+                }
+                texts.add(in.text());
+            }
+            in.end();
+            return Optional.of(List.copyOf(texts));
+        } catch (StrictJson.Malformed e) {
+            return Optional.empty();
+        }
     }
 
     private static CuFileException notA(String wanted, String key, MetadataValue value) {

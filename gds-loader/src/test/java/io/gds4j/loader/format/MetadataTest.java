@@ -107,16 +107,27 @@ class MetadataTest {
     }
 
     @Test
-    void safetensorsHasNumbersAsText(@TempDir Path folder) {
+    void safetensorsHasNumbersAndArraysAsText(@TempDir Path folder) {
         Path file = folder.resolve("model.safetensors");
         new SafetensorsWriter(file).durable(false)
                 .metadata("step", "1200")
                 .metadata("loss", "0.25")
+                .metadata("labels", "[\"cat\", \"\\u00fc\"]")
+                .metadata("none", "[]")
+                .metadata("name", "cat")
+                .metadata("numbers", "[\"cat\", 1]")
+                .metadata("open", "[\"cat\"")
+                .metadata("two", "[\"cat\"] []")
                 .tensor("a", DType.F32, 1)
                 .write(new TensorPattern(1));
         Metadata metadata = Checkpoint.open(file).typedMetadata();
         assertThat(metadata.getLong("step")).hasValue(1200);
         assertThat(metadata.getDouble("loss")).hasValue(0.25);
         assertThat(metadata.getString("step")).contains("1200");
+        assertThat(metadata.getStrings("labels")).contains(List.of("cat", "ü"));
+        assertThat(metadata.getStrings("none")).contains(List.of());
+        for (String key : List.of("name", "step", "numbers", "open", "two")) {
+            refuses(() -> metadata.getStrings(key), "the value of '%s' is no array of texts".formatted(key));
+        }
     }
 }
