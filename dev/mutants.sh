@@ -34,7 +34,7 @@ package compat.plan gds-compat 'plan.* -plan.TransferPlanner' \
 package compat.planner gds-compat plan.TransferPlanner \
     'plan.*Test deliver.*Test KernelErrorsTest'
 package compat.deliver gds-compat 'deliver.*' \
-    'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest GpuTransfersTest file.SourcesTest FlightRecordingTest'
+    'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest GpuTransfersTest file.SourcesTest file.PageCacheTest FlightRecordingTest'
 package compat.transfer gds-compat 'transfer.*' \
     'transfer.*Test plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest FragmentsTest GatheredReadsTest GpuTransfersTest KernelErrorsTest PreparationTest'
 package libcufile.stream gds-libcufile 'stream.*' \

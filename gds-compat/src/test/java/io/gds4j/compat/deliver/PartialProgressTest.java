@@ -45,7 +45,7 @@ class PartialProgressTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 100, 512, 4096, 4097, 60_000})
+    @ValueSource(ints = {1, 512, 4096, 4097})
     void shortReadsAreContinuedUntilAllIsThere(int atMost) {
         try (Rig rig = Rig.onHost()) {
             GuardedFile file = rig.file(SIZE);
@@ -58,7 +58,7 @@ class PartialProgressTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 100, 512, 4096, 4097, 60_000})
+    @ValueSource(ints = {1, 512, 4096, 4097})
     void shortWritesAreContinuedUntilAllIsWritten(int atMost) {
         try (Rig rig = Rig.onHost()) {
             GuardedFile file = rig.file(100);
@@ -159,6 +159,7 @@ class PartialProgressTest {
             }
             assertThat(direct.hits()).isEqualTo(times);
             assertThat(buffered.hits()).isEqualTo(times);
+            assertThat(rig.driver().statistics().engine().retries()).isEqualTo(2L * times);
         }
     }
 
