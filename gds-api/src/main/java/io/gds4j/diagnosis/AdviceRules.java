@@ -6,6 +6,7 @@ import io.gds4j.config.UnknownKey;
 import io.gds4j.internal.text.InertText;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -17,19 +18,18 @@ final class AdviceRules {
     /** JDK 25.0.0, which calls itself 25, to 25.0.2. */
     private static final Pattern CORRUPTING_JDK = Pattern.compile("25(\\.0\\.[0-2])?(?![0-9.])");
 
-    private final Diagnosis diagnosis;
     private final List<Advice> advice = new ArrayList<>();
 
-    private AdviceRules(Diagnosis diagnosis) {
-        this.diagnosis = diagnosis;
+    private AdviceRules() {
     }
 
-    static List<Advice> examine(Diagnosis diagnosis) {
-        AdviceRules rules = new AdviceRules(diagnosis);
-        rules.runtime();
-        rules.gpus();
-        diagnosis.config().ifPresent(rules::configuration);
-        diagnosis.paths().forEach(rules::path);
+    static List<Advice> examine(
+            Platform platform, List<Gpu> gpus, Optional<CuFileConfig> config, List<PathReport> paths) {
+        AdviceRules rules = new AdviceRules();
+        rules.runtime(platform.jdk());
+        gpus.forEach(rules::gpu);
+        config.ifPresent(known -> rules.configuration(known, gpus));
+        paths.forEach(rules::path);
         return List.copyOf(rules.advice);
     }
 
@@ -37,8 +37,7 @@ final class AdviceRules {
         advice.add(new Advice(what, remedy));
     }
 
-    private void runtime() {
-        String jdk = diagnosis.platform().jdk();
+    private void runtime(String jdk) {
         if (CORRUPTING_JDK.matcher(jdk).lookingAt()) {
             add(
                     "JDK %s can corrupt heap arrays that native code uses, with its default collector (JDK-8377811)"
@@ -47,20 +46,18 @@ final class AdviceRules {
         }
     }
 
-    private void gpus() {
-        for (Gpu gpu : diagnosis.gpus()) {
-            long memory = gpu.memoryBytes().orElse(0);
-            long bar1 = gpu.bar1Bytes().orElse(memory);
-            if (bar1 < memory) {
-                add("BAR1 of gpu:%s is smaller than its memory: %s of %s MiB can be registered at a time".formatted(
-                        gpu.index(), bar1 >> 20, memory >> 20),
-                        "enable Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi changes the mode of some GPUs");
-            }
+    private void gpu(Gpu gpu) {
+        long memory = gpu.memoryBytes().orElse(0);
+        long bar1 = gpu.bar1Bytes().orElse(memory);
+        if (bar1 < memory) {
+            add("BAR1 of gpu:%s is smaller than its memory: %s of %s MiB can be registered at a time".formatted(
+                    gpu.index(), bar1 >> 20, memory >> 20),
+                    "enable Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi changes the mode of some GPUs");
         }
     }
 
-    private void configuration(CuFileConfig config) {
-        if (!diagnosis.gpus().isEmpty() && config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
+    private void configuration(CuFileConfig config, List<Gpu> gpus) {
+        if (!gpus.isEmpty() && config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
             add(
                     "properties.force_compat_mode is true: all data goes through host memory",
                     "remove it to allow direct transfers");

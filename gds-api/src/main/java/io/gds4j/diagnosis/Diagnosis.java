@@ -127,7 +127,7 @@ public final class Diagnosis {
      * @return each problem with its remedy; empty if there is none
      */
     public List<Advice> advice() {
-        return AdviceRules.examine(this);
+        return AdviceRules.examine(platform, gpus, config, paths);
     }
 
     /**

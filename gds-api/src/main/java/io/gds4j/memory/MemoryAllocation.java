@@ -6,7 +6,10 @@ import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.MemoryCopies;
 import java.lang.foreign.MemorySegment;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
@@ -244,5 +247,25 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
     /** The exception for memory that is closed already. */
     static CuFileException closed() {
         return CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "MemoryRange.retain", "the memory is closed");
+    }
+
+    /** The listeners of an allocation. Does not refer to the allocation, so that the cleaner can find a forgotten one. */
+    private static final class FreeListeners {
+        private final Set<LongConsumer> listeners = new HashSet<>();
+
+        /** Adds a listener; adding it twice has no effect. */
+        synchronized void add(LongConsumer listener) {
+            listeners.add(listener);
+        }
+
+        /** Calls every listener with the address of the allocation, and removes them. */
+        void notifyAndClear(long base) {
+            List<LongConsumer> all;
+            synchronized (this) {
+                all = List.copyOf(listeners);
+                listeners.clear();
+            }
+            all.forEach(listener -> listener.accept(base));
+        }
     }
 }

@@ -5,7 +5,9 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Loan;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -335,5 +337,21 @@ public final class MemoryRange implements IoMemory {
     public String toString() {
         return "MemoryRange[0x%x, length=%s, %s%s]"
                 .formatted(address, length, kind, device < 0 ? "" : ", device=" + device);
+    }
+
+    /** Finds out whether a program can close an arena. */
+    private static final class ArenaKind {
+        private static final MemorySegment.Scope GLOBAL = Arena.global().scope();
+
+        /** The JDK does not say which scopes are automatic, but all of them are of one class. */
+        private static final Class<?> AUTOMATIC = Arena.ofAuto().scope().getClass();
+
+        /** That of a direct buffer, which lives as long as its segment can be reached. */
+        private static final Class<?> BUFFER = MemorySegment.ofBuffer(ByteBuffer.allocateDirect(1)).scope().getClass();
+
+        static boolean isNeverClosed(MemorySegment segment) {
+            MemorySegment.Scope scope = segment.scope();
+            return scope.equals(GLOBAL) || scope.getClass() == AUTOMATIC || scope.getClass() == BUFFER;
+        }
     }
 }

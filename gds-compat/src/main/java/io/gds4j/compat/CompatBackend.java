@@ -4,6 +4,7 @@ import io.gds4j.compat.file.CompatFile;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.lifecycle.DriverUses;
+import io.gds4j.engine.memory.GpuExpectation;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
@@ -130,7 +131,7 @@ public final class CompatBackend implements CuFileBackend {
     }
 
     /** Tells the open session of the allocator's work. */
-    private final class Expected implements NativeMemoryAllocator.Expectation {
+    private final class Expected implements GpuExpectation {
         @Override
         public void expect(int gpu) {
             CompatSession open = uses.session();

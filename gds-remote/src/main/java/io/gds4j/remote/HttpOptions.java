@@ -1,6 +1,7 @@
 package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.http.NativeHttp;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
 import java.net.ProxySelector;
@@ -172,6 +173,18 @@ public final class HttpOptions {
 
     Optional<PemTrust> trust() {
         return values.trust;
+    }
+
+    /** Returns the policy of TLS; empty if only the JVM's own TLS obeys it. */
+    Optional<NativeHttp.Tls> tlsPolicy() {
+        return values.trust.map(PemTrust::policy).orElseGet(JvmTls::policy);
+    }
+
+    /** Returns why the settings of TLS let no server be trusted; empty if they do, or the program has its own. */
+    Optional<String> tlsProblem() {
+        return values.tls.isPresent() || values.trust.isPresent()
+                ? values.trust.flatMap(PemTrust::problem)
+                : JvmTls.problem();
     }
 
     /** {@return the local folder that keeps parts of objects; empty for none} */

@@ -65,7 +65,7 @@ final class JvmTls implements NativeHttp.Judge {
 
     /** As {@code SSLContext.getDefault()}, found once. */
     private static final class Known {
-        static final Policy POLICY = policy();
+        static final Policy POLICY = readPolicy();
     }
 
     /**
@@ -94,13 +94,8 @@ final class JvmTls implements NativeHttp.Judge {
         this.manager = manager;
     }
 
-    /** Returns the policy of requests; empty if only the JVM's own TLS obeys it. */
-    static Optional<NativeHttp.Tls> policy(HttpOptions options) {
-        return options.trust().map(PemTrust::policy).orElseGet(JvmTls::policyOfTheJvm);
-    }
-
     /** Returns the policy; empty if only the JVM's own TLS obeys it. */
-    static Optional<NativeHttp.Tls> policyOfTheJvm() {
+    static Optional<NativeHttp.Tls> policy() {
         return changed().isEmpty() ? Known.POLICY.tls : Optional.empty();
     }
 
@@ -123,11 +118,8 @@ final class JvmTls implements NativeHttp.Judge {
         }
     }
 
-    /** Returns why the settings of TLS let no server be trusted; empty if they do, or the program has its own. */
-    static Optional<String> problem(HttpOptions options) {
-        if (options.tls().isPresent() || options.trust().isPresent()) {
-            return options.trust().flatMap(PemTrust::problem);
-        }
+    /** Returns why the JVM's settings of TLS let no server be trusted; empty if they do, or the program has its own. */
+    static Optional<String> problem() {
         try {
             boolean own = !SSLContext.getDefault().getProtocol().equals("Default");
             return own ? Optional.empty() : Optional.of(Known.POLICY.problem).filter(text -> !text.isEmpty());
@@ -160,7 +152,7 @@ final class JvmTls implements NativeHttp.Judge {
         return InertText.line(String.valueOf(first.getMessage()));
     }
 
-    private static Policy policy() {
+    private static Policy readPolicy() {
         TrustManagerFactory factory;
         try {
             factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());

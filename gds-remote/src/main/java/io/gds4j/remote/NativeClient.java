@@ -99,7 +99,7 @@ final class NativeClient implements Client {
             return "the JDK's client: " + why;
         }
         String version = Library.FOUND.orElseThrow().version().replaceFirst("(OpenSSL/\\S+).*", "$1");
-        return version + JvmTls.policy(options)
+        return version + options.tlsPolicy()
                 .map(tls -> ", TLS %s to %s by the JVM's policy, %s cipher suites, certificates by %s".formatted(
                         JvmTls.name(tls.least()), JvmTls.name(tls.most()),
                         tls.suites().size() + tls.suites13().size(),
@@ -121,7 +121,7 @@ final class NativeClient implements Client {
     public <T> CompletableFuture<HttpResponse<T>> exchange(
             HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
         boolean isTls = request.uri().getScheme().equalsIgnoreCase("https");
-        Optional<NativeHttp.Tls> tls = isTls ? JvmTls.policy(pool.options()) : Optional.empty();
+        Optional<NativeHttp.Tls> tls = isTls ? pool.options().tlsPolicy() : Optional.empty();
         if (isTls && tls.isEmpty()) {
             return other.exchange(request, place, handler);
         }

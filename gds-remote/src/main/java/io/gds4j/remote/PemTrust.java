@@ -116,7 +116,7 @@ final class PemTrust {
 
     /** Returns the JVM's policy of TLS with these certificates; empty if only the client of the JDK has it. */
     Optional<NativeHttp.Tls> policy() {
-        return judge.flatMap(known -> JvmTls.policyOfTheJvm().map(tls -> new NativeHttp.Tls(
+        return judge.flatMap(known -> JvmTls.policy().map(tls -> new NativeHttp.Tls(
                 tls.least(), tls.most(), tls.suites(), tls.suites13(), tls.groups(), tls.signatures(), known)));
     }
 

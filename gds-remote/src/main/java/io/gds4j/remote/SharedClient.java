@@ -47,7 +47,7 @@ final class SharedClient implements Client {
     public <T> CompletableFuture<HttpResponse<T>> exchange(
             HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
         Optional<String> problem = "https".equalsIgnoreCase(request.uri().getScheme())
-                ? JvmTls.problem(pool.options()) : Optional.empty();
+                ? pool.options().tlsProblem() : Optional.empty();
         if (problem.isPresent()) {
             // the JDK's client names classes of the JDK, and attempts a handshake that cannot succeed
             return CompletableFuture.failedFuture(new KeyStoreException(problem.get()));

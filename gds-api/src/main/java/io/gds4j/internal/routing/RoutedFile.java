@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * transfer, it registers the file, too.
  */
 final class RoutedFile implements BackendFile {
-    private final RoutedFiles owner;
+    private final BackendPair owner;
     private final long session;
     private final @Nullable BackendFile first;
     private final String refusal;
@@ -30,7 +30,7 @@ final class RoutedFile implements BackendFile {
      * @param refusal why the first backend refused it; empty if it did not
      */
     RoutedFile(
-            RoutedFiles owner,
+            BackendPair owner,
             long session,
             @Nullable BackendFile first,
             @Nullable BackendFile second,
@@ -42,7 +42,7 @@ final class RoutedFile implements BackendFile {
         this.refusal = refusal;
     }
 
-    RoutedFiles owner() {
+    BackendPair owner() {
         return owner;
     }
 

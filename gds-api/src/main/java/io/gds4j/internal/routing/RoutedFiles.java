@@ -44,10 +44,10 @@ final class RoutedFiles {
         pair.openImplicitly();
         long session = pair.session();
         if (!pair.isFirstOpen()) {
-            return new RoutedFile(this, session, null, pair.second().handleRegister(source), pair.whyNotFirst());
+            return new RoutedFile(pair, session, null, pair.second().handleRegister(source), pair.whyNotFirst());
         }
         try {
-            return new RoutedFile(this, session, pair.first().handleRegister(source), null, "");
+            return new RoutedFile(pair, session, pair.first().handleRegister(source), null, "");
         } catch (CuFileException e) {
             if (!isNotHere(e.error()) || e.errno().isPresent()) {
                 throw e;
@@ -56,7 +56,7 @@ final class RoutedFiles {
             BackendPair.LOG.log(
                     Level.DEBUG, "{0}: {1}", e.path().map(path -> InertText.name(path.toString())).orElse("descriptor"),
                     refusal);
-            return new RoutedFile(this, session, null, pair.second().handleRegister(existing(source)), refusal);
+            return new RoutedFile(pair, session, null, pair.second().handleRegister(existing(source)), refusal);
         }
     }
 
@@ -72,7 +72,7 @@ final class RoutedFiles {
     }
 
     void deregister(BackendFile file) {
-        if (file instanceof RoutedFile routed && routed.owner() == this && routed.end()) {
+        if (file instanceof RoutedFile routed && routed.owner() == pair && routed.end()) {
             BackendFile other = routed.second();
             BackendFile preferred = routed.first();
             CuFileBackend open = pair.secondIfOpen();
@@ -92,7 +92,7 @@ final class RoutedFiles {
      */
     RoutedFile own(String function, BackendFile file) {
         pair.checkOpen(function);
-        if (file instanceof RoutedFile routed && routed.owner() == this && routed.isRegistered()) {
+        if (file instanceof RoutedFile routed && routed.owner() == pair && routed.isRegistered()) {
             return routed;
         }
         throw CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, function, "the file is not registered: " + file);

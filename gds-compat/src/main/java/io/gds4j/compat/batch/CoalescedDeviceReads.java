@@ -9,6 +9,7 @@ import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.engine.staging.CopySlots;
 import io.gds4j.engine.staging.CopySlots.CopyBy;
 import io.gds4j.engine.staging.OneContext;
+import io.gds4j.engine.staging.PieceFailures;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -32,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * for all copies. While a group is copied, the next one is read. With io_uring, all direct reads of a group are in flight at the same
  * time. Entries that fail in a group stay undone: they are retried individually, so that each gets its own error. Used by one thread.
  */
-final class CoalescedDeviceReads implements CopySlots.PieceFailures {
+final class CoalescedDeviceReads implements PieceFailures {
     private static final String FUNCTION = "cuFileRead";
 
     /** Numbers of pieces: one who copies waits at once for the copies of a single one. */

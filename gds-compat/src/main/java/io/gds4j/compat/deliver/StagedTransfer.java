@@ -4,6 +4,7 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.staging.CopySlots;
 import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.PieceFailures;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * Moves pieces between the file and slabs, and between slabs and memory: each thread by the slots of its own. Of a read that is gathered,
  * one kernel copies all pieces.
  */
-abstract sealed class StagedTransfer extends Transfer implements CopySlots.PieceFailures
+abstract sealed class StagedTransfer extends Transfer implements PieceFailures
         permits DeviceTransfer, ScatterTransfer {
     /** Copies all pieces of this request; null if each thread copies its own. */
     private @Nullable GatherCopy gather;

@@ -10,6 +10,9 @@ import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.spi.FileSource;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Optional;
@@ -60,7 +63,7 @@ public final class RegisteredFiles {
                     .detail("file descriptor " + source.fd() + " is not open")
                     .build();
         }
-        Optional<Path> path = DescriptorPath.of(source.fd());
+        Optional<Path> path = pathOf(source.fd());
         DescriptorTable.checkType(status, path);
         if ((flags & PosixConstants.O_APPEND) != 0) {
             throw openFlag(path, "O_APPEND: the kernel would ignore offsets");
@@ -89,6 +92,16 @@ public final class RegisteredFiles {
                     callerDescriptors.remove(caller);
                 }
             }
+        }
+    }
+
+    /** Returns the path of an open descriptor; empty where there is none, as for a memfd. */
+    private static Optional<Path> pathOf(int fd) {
+        try {
+            Path path = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd));
+            return path.isAbsolute() ? Optional.of(path) : Optional.empty();
+        } catch (IOException | InvalidPathException e) {
+            return Optional.empty();
         }
     }
 

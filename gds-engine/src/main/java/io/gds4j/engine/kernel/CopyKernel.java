@@ -1,7 +1,10 @@
 package io.gds4j.engine.kernel;
 
 import io.gds4j.engine.machine.TransferCosts;
+import io.gds4j.engine.memory.PerContext;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
 
 /**
  * A kernel that makes the copy of a {@link CopyCell} when its stream reaches it. It needs neither a copy engine nor another stream: it
@@ -13,10 +16,31 @@ public final class CopyKernel {
     /** A vector of 16 bytes for each thread. */
     private static final long BYTES_PER_BLOCK = 16L * THREADS;
 
+    private static final PerContext<CopyKernel> KERNELS = new PerContext<>(CopyKernel::load);
+
     private final long function;
 
     private CopyKernel(long function) {
         this.function = function;
+    }
+
+    /**
+     * Returns the kernel that copies within streams of a context. The first call for a context loads it at a time when no stream
+     * waits.
+     *
+     * @throws io.gds4j.error.CuFileException if the driver refuses
+     */
+    public static CopyKernel of(CudaContexts contexts, long context) {
+        return KERNELS.of(contexts, context);
+    }
+
+    private static CopyKernel load(CudaContexts contexts, long context) {
+        CudaErrors.check(contexts.cuda(), "cuCtxPushCurrent", contexts.enter(context));
+        try {
+            return load(contexts.cuda());
+        } finally {
+            contexts.leave();
+        }
     }
 
     /**
@@ -25,7 +49,7 @@ public final class CopyKernel {
      *
      * @throws io.gds4j.error.CuFileException if the driver refuses
      */
-    static CopyKernel load(Cuda cuda) {
+    private static CopyKernel load(Cuda cuda) {
         CopyKernel kernel = new CopyKernel(
                 KernelLoader.function(cuda, KernelLoader.module(cuda, Ptx.copy()), Ptx.COPY));
         KernelLoader.launchOnce(cuda, CopyCell.BYTES, (memory, stream) -> {

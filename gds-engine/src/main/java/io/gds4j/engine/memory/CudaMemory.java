@@ -37,11 +37,11 @@ final class CudaMemory {
     private final CudaStreams streams;
     private final StreamWaits waits;
     private final int deviceCount;
-    private final NativeMemoryAllocator.Expectation expectation;
+    private final GpuExpectation expectation;
 
     CudaMemory(
             Posix posix, CudaAvailability.Available available, CudaStreams streams,
-            NativeMemoryAllocator.Expectation expectation) {
+            GpuExpectation expectation) {
         this.expectation = expectation;
         this.posix = posix;
         this.contexts = available.contexts();

@@ -18,6 +18,8 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.MemoryUsage;
 import java.lang.foreign.MemorySegment;
+import java.util.Collections;
+import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
 
@@ -49,37 +51,13 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final MemoryAccounts accounts = new MemoryAccounts();
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
-    /** Called before a program uses the memory of a GPU. */
-    public interface Expectation {
-        /** Expects nothing. */
-        Expectation NONE = gpu -> {
-            // nothing prepares
-        };
-
-        /**
-         * Called before a large allocation, by its thread. The GPU's primary context may not exist yet, and making it may take longer
-         * than any other preparation.
-         */
-        void expect(int gpu);
-
-        /** Makes all that requests of a GPU need, and returns then. */
-        default void prepare(int gpu) {
-            expect(gpu);
-        }
-
-        /** Called before memory of a GPU is allocated, which synchronises implicitly: other such calls may be made now. */
-        default void allocates() {
-            // there are none
-        }
-    }
-
     /** Allocates by the given libc and, if available, CUDA driver. */
     public NativeMemoryAllocator(Posix posix, CudaAvailability availability) {
-        this(posix, availability, Expectation.NONE);
+        this(posix, availability, GpuExpectation.NONE);
     }
 
     /** @param expectation is told of large allocations of GPU memory */
-    public NativeMemoryAllocator(Posix posix, CudaAvailability availability, Expectation expectation) {
+    public NativeMemoryAllocator(Posix posix, CudaAvailability availability, GpuExpectation expectation) {
         this.availability = availability;
         this.host = new HostMemory(posix);
         this.streams = availability.cudaContexts().map(CudaStreams::new);
@@ -374,6 +352,36 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private static void checkWritable(MemoryRange range) {
         if (!range.isWritable()) {
             throw CuFileException.invalid(COPY, range + " is read-only");
+        }
+    }
+
+    /** Counts allocated memory by kind. */
+    private static final class MemoryAccounts {
+        private static final MemoryUsage NOTHING = new MemoryUsage(0, 0, 0, 0);
+
+        private final Map<MemoryKind, MemoryUsage> byKind = new EnumMap<>(MemoryKind.class);
+
+        /** Counts an allocation until it is freed. */
+        MemoryAllocation book(MemoryAllocation allocation) {
+            MemoryKind kind = allocation.range().kind();
+            long bytes = allocation.range().length();
+            add(kind, bytes);
+            MemoryAccess.USES.beforeFree(allocation, base -> add(kind, -bytes));
+            return allocation;
+        }
+
+        private synchronized void add(MemoryKind kind, long bytes) {
+            MemoryUsage now = byKind.getOrDefault(kind, NOTHING);
+            long held = now.bytes() + bytes;
+            byKind.put(kind, new MemoryUsage(
+                    now.allocations() + (bytes < 0 ? -1 : 1),
+                    held,
+                    Math.max(held, now.peakBytes()),
+                    now.allBytes() + Math.max(0, bytes)));
+        }
+
+        synchronized Map<MemoryKind, MemoryUsage> usage() {
+            return Collections.unmodifiableMap(new EnumMap<>(byKind));
         }
     }
 }

@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class BouncePool {
     /** Largest piece of a request, and largest slab that is handed out. */
-    public static final long PIECE_SIZE = 4L << 20;
+    public static final long PIECE_SIZE = SlabClasses.PIECE_SIZE;
 
     /** Time between two trims: memory that was idle for one to two of them is unmapped. */
     private static final Duration IDLE = Duration.ofSeconds(10);
@@ -44,7 +44,7 @@ public final class BouncePool {
     /** Number of threads that copy at a time, for a pool whose owner does not say. */
     private static final int USUAL_THREADS = 16;
 
-    private static final CopySlots.PieceFailures PATIENT = (piece, cause) -> {
+    private static final PieceFailures PATIENT = (piece, cause) -> {
     };
     private static final long HUGE_PAGE = 2L << 20;
 
@@ -107,7 +107,7 @@ public final class BouncePool {
      * @param threads threads that copy to or from GPUs at the same time without waiting for each other's slabs
      */
     BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits, int threads) {
-        this.slabsForGpus = threads * CopySlots.DEPTH;
+        this.slabsForGpus = threads * CopyLane.EVENTS;
         this.posix = posix;
         this.pinning = pinning;
         this.waits = waits;
@@ -151,7 +151,7 @@ public final class BouncePool {
      * @return null if the request is over
      */
     @Nullable
-    Slab acquire(long bytes, boolean pinned, CopySlots.PieceFailures request) {
+    Slab acquire(long bytes, boolean pinned, PieceFailures request) {
         if (pinned) {
             serveGpus();
         }

@@ -28,6 +28,9 @@ public final class CopyLane {
     /** Bytes of pinned memory for the kernels of a lane, a multiple of a page. */
     static final long KERNEL_BYTES = TABLES + Pages.up(EVENTS * FragmentTable.BYTES);
 
+    /** Smallest plain copy that a copy engine makes, in bytes. The driver puts smaller ones into the command queue. */
+    private static final long ENGINE_BYTES = 64 << 10;
+
     /** The driver takes the highest priority that the GPU has. */
     private static final int HIGHEST_PRIORITY = -100;
 
@@ -206,9 +209,25 @@ public final class CopyLane {
      * behind waiting streams of the same channel. A single byte goes there nevertheless; no stream waits for it.
      */
     int toGpu(long to, long from, long count, boolean streamsWait) {
-        return streamsWait
-                ? EngineCopies.toGpu(cuda, to, from, count, stream)
-                : cuda.memcpyHtoDAsync(to, from, count, stream);
+        return streamsWait ? toGpuByEngine(to, from, count) : cuda.memcpyHtoDAsync(to, from, count, stream);
+    }
+
+    /**
+     * Starts a copy to the GPU that a copy engine makes whatever its size. A copy of a single byte has no two rows, and goes through the command queue.
+     *
+     * @return a {@code CUresult}
+     */
+    private int toGpuByEngine(long to, long from, long count) {
+        if (count >= ENGINE_BYTES) {
+            return cuda.memcpyHtoDAsync(to, from, count, stream);
+        }
+        long width = Math.max(1, count / 2);
+        int result = cuda.memcpyRowsHtoDAsync(to, from, width, Math.min(2, count), stream);
+        if (result == Cuda.SUCCESS && count > 2 && count % 2 != 0) {
+            // Copies the odd byte and the one before it, as two rows.
+            result = cuda.memcpyRowsHtoDAsync(to + count - 2, from + count - 2, 1, 2, stream);
+        }
+        return result;
     }
 
     /** Starts a copy from the GPU. */
@@ -216,9 +235,9 @@ public final class CopyLane {
         return cuda.memcpyDtoHAsync(to, from, count, stream);
     }
 
-    /** Starts a copy of a piece's bytes to another GPU, behind the copies so far. */
-    int toPeer(PreparedGpu peer, long to, long from, long count, long piece) {
-        int result = cuda.memcpyPeerAsync(to, peer.handle(), from, context, count, stream);
+    /** Starts a copy of a piece's bytes to the context of another GPU, behind the copies so far. */
+    int toPeer(long peer, long to, long from, long count, long piece) {
+        int result = cuda.memcpyPeerAsync(to, peer, from, context, count, stream);
         if (result == Cuda.SUCCESS) {
             firstToPeers = firstToPeers < 0 ? piece : Math.min(firstToPeers, piece);
         }

@@ -51,17 +51,6 @@ public final class CopySlots {
     private long passed;
     private @Nullable PieceFailures failures;
 
-    /** The request whose pieces are copied. */
-    public interface PieceFailures {
-        /** Reports that the copy of a piece failed. */
-        void failed(long piece, RuntimeException cause);
-
-        /** Returns whether a thread that waits for a lane or a slab may leave: the request was cancelled or interrupted. */
-        default boolean isOver() {
-            return false;
-        }
-    }
-
     /** A slab or a half of one, and the copies that may be using it. */
     public static final class Slot {
         private final int number;

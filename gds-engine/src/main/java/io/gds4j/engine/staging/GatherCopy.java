@@ -89,7 +89,7 @@ public final class GatherCopy {
      * @param bytes bytes of slabs
      * @return false if this is not ready or there are too few slabs
      */
-    public boolean begin(CopySlots.PieceFailures listener, int ofRequest, long bytes) {
+    public boolean begin(PieceFailures listener, int ofRequest, long bytes) {
         if (lane != null) {
             throw new IllegalStateException("the request before is not settled");
         }
@@ -135,7 +135,7 @@ public final class GatherCopy {
         return taken;
     }
 
-    private boolean takeSlabs(CopySlots.PieceFailures listener, long bytes) {
+    private boolean takeSlabs(PieceFailures listener, long bytes) {
         long left = bytes;
         while (left > 0) {
             long wanted = Math.min(left, pool.pieceSize());
@@ -203,7 +203,7 @@ public final class GatherCopy {
     }
 
     /** Waits until all pieces that have arrived are copied, and gives the slabs back. No piece may arrive any more. */
-    public void settle(CopySlots.PieceFailures listener) {
+    public void settle(PieceFailures listener) {
         CopyLane taken = lane();
         PieceBoard words = taken.board();
         PieceWait waiting = FlightEvents.pieceWait();
@@ -263,7 +263,7 @@ public final class GatherCopy {
     }
 
     /** Waits for the kernel, or sees to it that it copies nothing any more. Then a copy engine copies what is left. */
-    private void rescue(PieceBoard words, int arrived, CopySlots.PieceFailures listener) {
+    private void rescue(PieceBoard words, int arrived, PieceFailures listener) {
         int entered = lane().push();
         if (entered != Cuda.SUCCESS) {
             failed(words, arrived, listener, "cuCtxPushCurrent", entered);
@@ -333,7 +333,7 @@ public final class GatherCopy {
     }
 
     /** Reports what was not copied. It is not known what may still use the slabs, and the board: the pool never hands the slabs out again. */
-    private void failed(PieceBoard words, int arrived, CopySlots.PieceFailures listener, String call, int result) {
+    private void failed(PieceBoard words, int arrived, PieceFailures listener, String call, int result) {
         broken = true;
         lane().setBehind(lane().isBehind() || launched);
         callOff(words); // a kernel that begins later must not write to memory which the program uses for something else by then
@@ -344,7 +344,7 @@ public final class GatherCopy {
         slabs.clear();
     }
 
-    private void report(PieceBoard words, int arrived, CopySlots.PieceFailures listener, String call, int result) {
+    private void report(PieceBoard words, int arrived, PieceFailures listener, String call, int result) {
         for (int i = 0; i < arrived; i++) {
             if (counts[i] > 0 && !words.isCopied(request, i)) {
                 listener.failed(numbers[i], CudaErrors.failure(cuda, call, result).build());

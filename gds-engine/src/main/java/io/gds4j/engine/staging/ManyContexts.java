@@ -36,7 +36,7 @@ public final class ManyContexts {
      * @throws io.gds4j.error.CuFileException if this fails; nothing is taken then
      */
     public boolean enter(
-            CopySlots.PieceFailures listener, List<PreparedGpu> destinations, long bytes, int pieces, CopyBy copies) {
+            PieceFailures listener, List<PreparedGpu> destinations, long bytes, int pieces, CopyBy copies) {
         slots.begin(pieces);
         for (int i = 0; i < destinations.size(); i++) {
             slots.add(destinations.get(i));
@@ -105,7 +105,7 @@ public final class ManyContexts {
     /** Starts to copy bytes that have been copied to the current context from there to another one; {@link CopySlots#leave} waits. */
     public void copyToPeer(long from, int peer, long to, long bytes, long piece) {
         CudaErrors.check(slots.cuda(), "cuMemcpyPeerAsync",
-                slots.lane(target).toPeer(slots.gpu(peer), to, from, bytes, piece));
+                slots.lane(target).toPeer(slots.gpu(peer).handle(), to, from, bytes, piece));
     }
 
     /** Restores the context from before {@link #begin}. */

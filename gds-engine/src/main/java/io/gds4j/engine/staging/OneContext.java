@@ -35,7 +35,7 @@ public final class OneContext {
      * @throws io.gds4j.error.CuFileException if this fails; nothing is taken then
      */
     public boolean enter(
-            CopySlots.PieceFailures listener, PreparedGpu gpu, long bytes, long pieces, CopyBy copies) {
+            PieceFailures listener, PreparedGpu gpu, long bytes, long pieces, CopyBy copies) {
         slots.begin(CopySlots.DEPTH);
         slots.add(gpu);
         if (!slots.take(listener, bytes, copies)) {

@@ -142,7 +142,7 @@ public final class PreparedGpu {
      * @throws CuFileException if the driver refuses lanes
      */
     @Nullable
-    CopyLane take(CopySlots.PieceFailures request) {
+    CopyLane take(PieceFailures request) {
         if (!isPrepared()) {
             firstUse();
             makeLanes();

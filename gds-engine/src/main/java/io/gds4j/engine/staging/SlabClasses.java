@@ -10,6 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The slabs of a pool by their sizes: a request takes one of the smallest size that fits. The pool's lock guards it. */
 final class SlabClasses {
+    /** Largest slab that is handed out, in bytes. */
+    static final long PIECE_SIZE = 4L << 20;
+
     private static final long KIB = 1024;
 
     /** Bytes of small slabs that one mapping and one pinning serve. */
@@ -26,12 +29,12 @@ final class SlabClasses {
             if (counts.get(i) < 1) {
                 continue;
             }
-            if (size <= BouncePool.PIECE_SIZE) {
+            if (size <= PIECE_SIZE) {
                 long together = Math.max(1, Math.min(counts.get(i), TOGETHER / size));
                 classes.add(new SlabClass(size, size * together, counts.get(i) / together));
             } else {
                 classes.add(new SlabClass(
-                        BouncePool.PIECE_SIZE, size - size % BouncePool.PIECE_SIZE, counts.get(i)));
+                        PIECE_SIZE, size - size % PIECE_SIZE, counts.get(i)));
             }
         }
         if (classes.isEmpty()) {

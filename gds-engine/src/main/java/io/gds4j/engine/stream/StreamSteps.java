@@ -2,13 +2,14 @@ package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.engine.kernel.CopyKernel;
-import io.gds4j.engine.kernel.CopyKernels;
 import io.gds4j.engine.kernel.GatherKernel;
 import io.gds4j.engine.kernel.GatherKernels;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -41,7 +42,7 @@ final class StreamSteps {
         /** @param stages whether the stream copies */
         static Kernels of(CudaContexts contexts, long context, boolean stages) {
             return new Kernels(
-                    CopyKernels.of(contexts, context), stages ? GatherKernels.of(contexts, context) : null);
+                    CopyKernel.of(contexts, context), stages ? GatherKernels.of(contexts, context) : null);
         }
     }
 
@@ -184,5 +185,46 @@ final class StreamSteps {
             events.destroy();
             return Cuda.SUCCESS;
         });
+    }
+
+    /** A pool of events of one context. Thread-safe. */
+    private static final class IdleEvents {
+        private final Cuda cuda;
+        private final int flags;
+        private final Queue<Long> idle = new ConcurrentLinkedQueue<>();
+
+        /** @param flags of {@code cuEventCreate} */
+        IdleEvents(Cuda cuda, int flags) {
+            this.cuda = cuda;
+            this.flags = flags;
+        }
+
+        /**
+         * Returns an idle event, or makes one in the current context. {@link #keep} takes it back.
+         *
+         * @throws io.gds4j.error.CuFileException if CUDA refuses
+         */
+        long take() {
+            Long known = idle.poll();
+            if (known != null) {
+                return known;
+            }
+            long[] event = new long[1];
+            CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(event, flags));
+            return event[0];
+        }
+
+        /** @param event 0 for none */
+        void keep(long event) {
+            if (event != 0) {
+                idle.add(event);
+            }
+        }
+
+        /** Destroys the idle events; their context is current. */
+        void destroy() {
+            idle.forEach(cuda::eventDestroy);
+            idle.clear();
+        }
     }
 }

@@ -57,7 +57,7 @@ class GpuCopyKernelTest {
 
     private void copy(CopyCell cell, long source, long target, long bytes) {
         cell.set(source, target, bytes);
-        assertThat(CopyKernels.of(contexts, context).launch(cuda, cell, bytes, stream)).isZero();
+        assertThat(CopyKernel.of(contexts, context).launch(cuda, cell, bytes, stream)).isZero();
         assertThat(cuda.streamSynchronize(stream)).isZero();
     }
 

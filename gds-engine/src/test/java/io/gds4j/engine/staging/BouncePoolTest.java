@@ -225,8 +225,8 @@ class BouncePoolTest {
         pool.close();
     }
 
-    private static CopySlots.PieceFailures request(AtomicBoolean over) {
-        return new CopySlots.PieceFailures() {
+    private static PieceFailures request(AtomicBoolean over) {
+        return new PieceFailures() {
             @Override
             public void failed(long piece, RuntimeException cause) {
                 throw cause;

@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLHandshakeException;
@@ -22,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  * as there. Lets no exception into C code, but keeps it. Used by one thread.
  */
 final class CurlAnswer {
+    /** Answers in progress by their handle: one function serves all connections, so that it is compiled once. */
+    private static final ConcurrentMap<Long, CurlAnswer> IN_PROGRESS = new ConcurrentHashMap<>();
+
     private static final long MAX_HEAD = 384 << 10;
     /** Counted for each header beside its text. */
     private static final int LINE_BYTES = 32;
@@ -43,9 +48,25 @@ final class CurlAnswer {
     private boolean wantsNoMore;
     private @Nullable Throwable thrown;
 
-    CurlAnswer(NativeHttp.Request request, NativeHttp.Answer receiver) {
+    private CurlAnswer(NativeHttp.Request request, NativeHttp.Answer receiver) {
         this.request = request;
         this.receiver = receiver;
+    }
+
+    /** Begins the answer to a request; {@link #forget} ends it. */
+    static CurlAnswer begin(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) {
+        CurlAnswer answer = new CurlAnswer(request, receiver);
+        IN_PROGRESS.put(easy, answer);
+        return answer;
+    }
+
+    static void forget(long easy) {
+        IN_PROGRESS.remove(easy);
+    }
+
+    /** Returns the answer to a request in progress; null if there is none. */
+    static @Nullable CurlAnswer of(long easy) {
+        return IN_PROGRESS.get(easy);
     }
 
     /** Returns what the connection may agree upon. */

@@ -91,9 +91,6 @@ final class CurlFunctions {
         if (!known) {
             return Optional.of(version + " without its libcrypto");
         }
-        if (CurlTls.problem().isPresent()) {
-            return CurlTls.problem();
-        }
         int result = (int) Linkage.call(GLOBAL_INIT, GLOBAL_DEFAULT);
         return result == 0 ? Optional.empty() : Optional.of("curl_global_init answers " + result);
     }

@@ -69,7 +69,7 @@ final class CurlTls {
 
     /** Prepares the context of a new connection. An answer other than 0 ends the request. */
     private static int onContext(long curl, long context, long easy) {
-        CurlAnswer answer = CurlWire.answer(easy);
+        CurlAnswer answer = CurlAnswer.of(easy);
         try (Arena arena = Arena.ofConfined()) {
             if (answer == null || !obeys(context, answer.tls(), arena)) {
                 return ABORTED;
@@ -117,7 +117,7 @@ final class CurlTls {
     /** Decides about the certificates of a server, in place of OpenSSL. */
     private static int onCertificates(long store, long easy) {
         try {
-            CurlAnswer answer = CurlWire.answer(easy);
+            CurlAnswer answer = CurlAnswer.of(easy);
             boolean trusted = answer != null && answer.trusts(chain(store));
             Linkage.call(SET_RESULT, store, trusted ? VERIFIED : REJECTED, 0);
             return trusted ? 1 : 0;

@@ -21,10 +21,7 @@ import java.net.URI;
 import java.net.UnknownHostException;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A connection of libcurl: a multi handle, which keeps it and can be woken, and a handle for each request, one at a time. A share keeps
@@ -35,9 +32,6 @@ final class CurlWire implements NativeHttp.Wire {
             FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
     private static final MemorySegment ON_HEADER = upcall("onHeader");
     private static final MemorySegment ON_BODY = upcall("onBody");
-
-    /** Answers in progress by their handle: one function serves all connections, so that it is compiled once. */
-    private static final ConcurrentMap<Long, CurlAnswer> ANSWERS = new ConcurrentHashMap<>();
 
     private static final int ERROR_BYTES = 256;
     /** Longer reads of the socket leave the processor's cache. */
@@ -74,10 +68,9 @@ final class CurlWire implements NativeHttp.Wire {
 
     @Override
     public void send(NativeHttp.Request request, NativeHttp.Answer receiver) throws IOException {
-        CurlAnswer answer = new CurlAnswer(request, receiver);
         try (Arena arena = Arena.ofConfined()) {
             long easy = some(Linkage.call(CurlFunctions.EASY_INIT, 0));
-            ANSWERS.put(easy, answer);
+            CurlAnswer answer = CurlAnswer.begin(easy, request, receiver);
             try {
                 error.set(JAVA_BYTE, 0, (byte) 0);
                 configure(easy, request, arena);
@@ -86,7 +79,7 @@ final class CurlWire implements NativeHttp.Wire {
                     throw CurlErrors.of(result, text(result), tunnelStatus(easy), answer.isInHead());
                 }
             } finally {
-                ANSWERS.remove(easy);
+                CurlAnswer.forget(easy);
                 Linkage.call(CurlFunctions.EASY_CLEANUP, easy);
             }
         }
@@ -239,11 +232,6 @@ final class CurlWire implements NativeHttp.Wire {
         return got == 0 ? out.get(JAVA_LONG, 0) : 0;
     }
 
-    /** Returns the answer to a request in progress; null if there is none. */
-    static @Nullable CurlAnswer answer(long easy) {
-        return ANSWERS.get(easy);
-    }
-
     private static MemorySegment upcall(String name) {
         try {
             return Linker.nativeLinker().upcallStub(
@@ -257,7 +245,7 @@ final class CurlWire implements NativeHttp.Wire {
     /** Takes a line of the head. An answer other than the number of bytes ends the request. */
     private static long onHeader(long data, long size, long count, long id) {
         try {
-            CurlAnswer answer = ANSWERS.get(id);
+            CurlAnswer answer = CurlAnswer.of(id);
             return answer != null && answer.header(NativeSegments.of(data, size * count)) ? size * count : 0;
         } catch (Throwable t) { // a class that cannot be loaded for want of a descriptor would end the program
             return 0;
@@ -266,7 +254,7 @@ final class CurlWire implements NativeHttp.Wire {
 
     private static long onBody(long data, long size, long count, long id) {
         try {
-            CurlAnswer answer = ANSWERS.get(id);
+            CurlAnswer answer = CurlAnswer.of(id);
             return answer != null && answer.body(NativeSegments.of(data, size * count)) ? size * count : 0;
         } catch (Throwable t) {
             return 0;

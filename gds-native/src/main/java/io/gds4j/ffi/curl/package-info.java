@@ -5,6 +5,6 @@ package io.gds4j.ffi.curl;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   CurlTest: CurlAnswer, CurlDigest, CurlWire
+//   CurlTest: CurlAnswer, CurlWire
 //   CurlReadAheadTest: CurlReadAhead
 //   TlsPolicyTest: CurlTls
