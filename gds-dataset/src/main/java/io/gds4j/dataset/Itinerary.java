@@ -35,7 +35,7 @@ final class Itinerary {
      * @param epochs number of epochs, 1 or more
      * @throws ArithmeticException if padded shares exceed 2^63
      */
-    Itinerary(RecordPlan plan, List<LeftRecords> left, int rank, long epochs) {
+    private Itinerary(RecordPlan plan, List<LeftRecords> left, int rank, long epochs) {
         this.order = plan.order();
         this.records = plan.records();
         this.batch = plan.batch();
@@ -49,6 +49,25 @@ final class Itinerary {
         }
         this.last = part(plan, rank, epoch, begin, LeftRecords.without(List.of(), records));
         this.end = begin(epochs);
+    }
+
+    /** Returns the records of a rank. */
+    static Itinerary of(RecordPlan plan, int rank, long epochs) {
+        return of(plan, rank, epochs, plan.done().left(plan.records()));
+    }
+
+    /**
+     * Returns the records of a rank.
+     *
+     * @param left what is left of the epochs that have done records, for several calls
+     */
+    static Itinerary of(RecordPlan plan, int rank, long epochs, List<LeftRecords> left) {
+        try {
+            return new Itinerary(plan, left, rank, epochs);
+        } catch (ArithmeticException e) {
+            throw Failures
+                    .invalid("%s records padded for %s ranks exceed 2^63".formatted(plan.records(), plan.world()));
+        }
     }
 
     private static Part part(RecordPlan plan, long rank, long epoch, long begin, LeftRecords left) {

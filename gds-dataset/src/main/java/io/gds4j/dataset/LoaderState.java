@@ -169,7 +169,7 @@ public final class LoaderState {
         }
 
         Itinerary itinerary(int rank) {
-            return plan.itinerary(rank, Long.MAX_VALUE, left);
+            return Itinerary.of(plan, rank, Long.MAX_VALUE, left);
         }
 
         long position(int rank) {

@@ -492,7 +492,7 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         public RecordLoader open() {
             long bufferBytes = bufferBytes();
             LoaderState state = state(source.isFixedLength() || bufferBytes / batch >= source.maxLength());
-            Itinerary itinerary = state.plan().itinerary(share.rank(), epochs);
+            Itinerary itinerary = Itinerary.of(state.plan(), share.rank(), epochs);
             long begin = Math.max(state.position(share.rank()), itinerary.begin(firstEpoch));
             if (begin > itinerary.end() || state.plan().done().lastEpoch() >= epochs) {
                 throw Failures

@@ -63,7 +63,7 @@ class BatchPlannerTest {
     private static BatchPlanner planner(RecordSource source, long bufferBytes, long bytes, int readers) {
         int batch = (int) source.records();
         RecordPlan plan = new RecordPlan(RecordOrder.sequential(), batch, DoneRecords.NONE, 1, batch, Remainder.KEEP);
-        return new BatchPlanner(source, plan.itinerary(0, 1), bufferBytes, bytes, readers);
+        return new BatchPlanner(source, Itinerary.of(plan, 0, 1), bufferBytes, bytes, readers);
     }
 
     /** Returns the reads of the first batch as {@code file:offset+length@place}; tasks end with {@code /}. */

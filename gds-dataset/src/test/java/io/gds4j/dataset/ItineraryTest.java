@@ -16,8 +16,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ItineraryTest {
     private static Itinerary itinerary(long records, int rank, int world, Remainder rest, int batch, long epochs) {
-        return new RecordPlan(RecordOrder.sequential(), records, DoneRecords.NONE, world, batch, rest)
-                .itinerary(rank, epochs);
+        return Itinerary.of(
+                new RecordPlan(RecordOrder.sequential(), records, DoneRecords.NONE, world, batch, rest), rank, epochs);
     }
 
     /** Returns the batches of a rank, each as its records: epochs end with {@code /}. */
@@ -78,7 +78,7 @@ class ItineraryTest {
     @EnumSource
     void eachEpochHasItsOrder(Remainder rest) {
         RecordOrder order = RecordOrder.shuffled(42);
-        Itinerary way = new RecordPlan(order, 12, DoneRecords.NONE, 2, 3, rest).itinerary(1, 3);
+        Itinerary way = Itinerary.of(new RecordPlan(order, 12, DoneRecords.NONE, 2, 3, rest), 1, 3);
 
         for (long position = 0; position < way.end(); position++) {
             assertThat(way.record(position)).isEqualTo(order.recordAt(6 + position % 6, 12, position / 6));

@@ -234,7 +234,7 @@ class LoaderStateTest {
             RecordPlan plan = new RecordPlan(
                     order, model.records, DoneRecords.NONE, model.world(), model.batch, model.remainder);
             LoaderState state = saved == null ? new LoaderState(plan, true, Map.of()) : saved.resumed(plan, true);
-            Itinerary way = state.plan().itinerary(rank, model.epochs);
+            Itinerary way = Itinerary.of(state.plan(), rank, model.epochs);
             long position = state.position(rank);
             int steps = toTheEnd ? Integer.MAX_VALUE : equal ? same : random.nextInt(1 + random.nextInt(20));
             long[] numbers = new long[model.batch];
@@ -366,7 +366,7 @@ class LoaderStateTest {
                         state.plan().order(), state.plan().records(), DoneRecords.NONE, 1 + random.nextInt(3), 4,
                         Remainder.values()[random.nextInt(3)]);
                 LoaderState resumed = state.resumed(plan, true);
-                Itinerary way = resumed.plan().itinerary(0, Long.MAX_VALUE);
+                Itinerary way = Itinerary.of(resumed.plan(), 0, Long.MAX_VALUE);
                 long position = resumed.position(0);
                 if (position < way.end()) {
                     assertThat(way.record(position)).isBetween(0L, plan.records() - 1);

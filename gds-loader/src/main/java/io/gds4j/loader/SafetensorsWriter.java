@@ -63,7 +63,7 @@ public final class SafetensorsWriter {
     private final Path path;
     private final Map<String, Tensor> tensors = new LinkedHashMap<>();
     private final Map<String, String> metadata = new LinkedHashMap<>();
-    private HeaderPadding padding = HeaderPadding.PAGE;
+    private Padding padding = Padding.PAGE;
     private boolean sorted = true;
     private boolean durable = true;
 
@@ -116,8 +116,8 @@ public final class SafetensorsWriter {
         return this;
     }
 
-    /** Sets how the header ends; {@link HeaderPadding#PAGE} by default. */
-    public SafetensorsWriter padding(HeaderPadding padding) {
+    /** Sets how the header ends; {@link Padding#PAGE} by default. */
+    public SafetensorsWriter padding(Padding padding) {
         this.padding = Objects.requireNonNull(padding, "padding");
         return this;
     }
@@ -331,5 +331,34 @@ public final class SafetensorsWriter {
                 .path(path)
                 .detail(detail)
                 .cause(cause);
+    }
+
+    /**
+     * How a writer pads the header with spaces, which every reader skips.
+     */
+    public enum Padding {
+        /** Data begins at a multiple of 4096, so direct I/O needs no unaligned first block. */
+        PAGE,
+        /** Data begins at a multiple of 8, as with the reference writer. */
+        EIGHT,
+        /** No padding, as with some other writers: data begins anywhere. */
+        NONE,
+        /** Data begins at an odd byte, for tests. */
+        ODD;
+
+        /**
+         * Returns the number of spaces after the JSON text.
+         *
+         * @param json length of the JSON text in bytes
+         */
+        int spaces(int json) {
+            int end = Long.BYTES + json;
+            return switch (this) {
+                case PAGE -> (int) Pages.offset(-end);
+                case EIGHT -> -end & 7;
+                case NONE -> 0;
+                case ODD -> 1 - (end & 1);
+            };
+        }
     }
 }

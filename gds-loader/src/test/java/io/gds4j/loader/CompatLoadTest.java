@@ -65,7 +65,7 @@ class CompatLoadTest {
         }
     }
 
-    private Checkpoint mixed(HeaderPadding padding) {
+    private Checkpoint mixed(SafetensorsWriter.Padding padding) {
         Path file = folder.resolve("mixed.safetensors");
         SafetensorsWriter writer = new SafetensorsWriter(file).padding(padding).durable(false).sorted(false);
         for (int i = 0; i < 6; i++) {
@@ -78,8 +78,8 @@ class CompatLoadTest {
     }
 
     @ParameterizedTest
-    @EnumSource(HeaderPadding.class)
-    void tensorsAreInPlaceAndVerified(HeaderPadding padding) {
+    @EnumSource(SafetensorsWriter.Padding.class)
+    void tensorsAreInPlaceAndVerified(SafetensorsWriter.Padding padding) {
         try (LoadedTensors tensors = mixed(padding).plan().requestSize(1 << 20).load(driver)) {
             check(tensors);
             assertThat(CheckpointVerifier.verify(tensors).verified()).isTrue();
@@ -91,7 +91,7 @@ class CompatLoadTest {
 
     @Test
     void theReportHasTheBytesOfItsLoadOnly() throws IOException {
-        Checkpoint checkpoint = mixed(HeaderPadding.ODD);
+        Checkpoint checkpoint = mixed(SafetensorsWriter.Padding.ODD);
         long bytes = checkpoint.plan().bytes();
         try (CuFileHandle other = driver.openFile(checkpoint.path());
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20);
@@ -110,7 +110,7 @@ class CompatLoadTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void tensorsAreLoadedDirectAndBuffered(boolean direct) {
-        try (LoadedTensors tensors = mixed(HeaderPadding.ODD).plan().direct(direct).load(driver)) {
+        try (LoadedTensors tensors = mixed(SafetensorsWriter.Padding.ODD).plan().direct(direct).load(driver)) {
             check(tensors);
         }
     }
@@ -118,14 +118,14 @@ class CompatLoadTest {
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"HOST", "HOST_HUGEPAGE"})
     void tensorsAreLoadedIntoEveryHostKind(MemoryKind kind) {
-        try (LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().to(kind).load(driver)) {
+        try (LoadedTensors tensors = mixed(SafetensorsWriter.Padding.EIGHT).plan().to(kind).load(driver)) {
             check(tensors);
         }
     }
 
     @Test
     void tensorsAreLoadedIntoMemoryOfTheCaller() {
-        LoadPlan plan = mixed(HeaderPadding.EIGHT).plan();
+        LoadPlan plan = mixed(SafetensorsWriter.Padding.EIGHT).plan();
         try (var memory = driver.allocator().allocate(MemoryKind.HOST, plan.destinationBytes());
                 LoadedTensors tensors = plan.into(memory.range()).load(driver)) {
             check(tensors);
@@ -138,7 +138,7 @@ class CompatLoadTest {
     @Test
     void modelOf18000TensorsIsLoaded() {
         Path file = folder.resolve("moe.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(HeaderPadding.EIGHT);
+        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(SafetensorsWriter.Padding.EIGHT);
         for (int i = 0; i < 18_000; i++) {
             writer.tensor(
                     "model.language_model.layers.%d.mlp.experts.%d.gate_proj.weight".formatted(i / 384, i % 384),
@@ -160,7 +160,7 @@ class CompatLoadTest {
     void tensorBeyondFiveGigabytesIsLoaded() throws IOException {
         Path file = folder.resolve("sparse.safetensors");
         new SafetensorsWriter(file)
-                .padding(HeaderPadding.ODD)
+                .padding(SafetensorsWriter.Padding.ODD)
                 .sorted(false)
                 .tensor("huge", DType.F32, 5L << 28)
                 .tensor("last", DType.U8, 100_000)
@@ -187,7 +187,7 @@ class CompatLoadTest {
     void shardsOfAFolderAreLoaded() throws IOException {
         for (int i = 1; i <= 3; i++) {
             new SafetensorsWriter(folder.resolve("model-%05d-of-00003.safetensors".formatted(i)))
-                    .padding(HeaderPadding.NONE)
+                    .padding(SafetensorsWriter.Padding.NONE)
                     .durable(false)
                     .tensor("t" + i, DType.BF16, 1000 + i, 700)
                     .tensor("n" + i, DType.F32, 7)
@@ -213,7 +213,7 @@ class CompatLoadTest {
     void takenTensorOutlivesItsDriver() {
         MemoryAllocation taken;
         try (CuFileDriver own = CuFileDriver.open(CuFileConfig.defaults(), "compat");
-                LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().load(own)) {
+                LoadedTensors tensors = mixed(SafetensorsWriter.Padding.EIGHT).plan().load(own)) {
             taken = tensors.take("q3");
         }
         MemorySegment bytes = taken.range().segment().orElseThrow();
@@ -224,7 +224,7 @@ class CompatLoadTest {
 
     @Test
     void shrinkingFileIsReportedWithItsNewEnd() {
-        Checkpoint checkpoint = mixed(HeaderPadding.ODD);
+        Checkpoint checkpoint = mixed(SafetensorsWriter.Padding.ODD);
         long shorter = checkpoint.files().getFirst().size() / 2 + 1;
         AtomicBoolean cut = new AtomicBoolean();
         LoadListener listener = new LoadListener() {
@@ -249,7 +249,7 @@ class CompatLoadTest {
 
     @Test
     void registeredTensorsAreFreedAfterDeregistration() {
-        LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().load(driver);
+        LoadedTensors tensors = mixed(SafetensorsWriter.Padding.EIGHT).plan().load(driver);
         MemorySegment bytes = tensors.segment("q3");
         CuFileBuffer registered = driver.registerBuffer(tensors.range("q3"));
         assertThatThrownBy(tensors::close).isInstanceOf(CuFileException.class);
@@ -261,7 +261,7 @@ class CompatLoadTest {
 
     @Test
     void flightRecorderRecordsEachRequest() throws IOException {
-        LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().requestSize(1 << 20);
+        LoadPlan plan = mixed(SafetensorsWriter.Padding.EIGHT).plan().requestSize(1 << 20);
         Path dump = folder.resolve("load.jfr");
         try (Recording recording = new Recording()) {
             recording.enable("gds4j.Read").withoutThreshold();
@@ -281,7 +281,7 @@ class CompatLoadTest {
 
     @Test
     void cancelledLoadLeavesTheDriverUsable() {
-        LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().requestSize(1 << 20);
+        LoadPlan plan = mixed(SafetensorsWriter.Padding.EIGHT).plan().requestSize(1 << 20);
         Thread caller = Thread.currentThread();
         AtomicBoolean once = new AtomicBoolean();
         LoadListener listener = new LoadListener() {

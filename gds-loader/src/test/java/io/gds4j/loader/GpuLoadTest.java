@@ -55,7 +55,7 @@ class GpuLoadTest {
         }
     }
 
-    private Checkpoint mixed(HeaderPadding padding) {
+    private Checkpoint mixed(SafetensorsWriter.Padding padding) {
         Path file = folder.resolve("mixed.safetensors");
         SafetensorsWriter writer =
                 new SafetensorsWriter(file).padding(padding).durable(false).sorted(false);
@@ -70,8 +70,8 @@ class GpuLoadTest {
     }
 
     @ParameterizedTest
-    @EnumSource(HeaderPadding.class)
-    void digestsInGpuMemoryEqualThoseOfTheFile(HeaderPadding padding) throws Exception {
+    @EnumSource(SafetensorsWriter.Padding.class)
+    void digestsInGpuMemoryEqualThoseOfTheFile(SafetensorsWriter.Padding padding) throws Exception {
         Checkpoint checkpoint = mixed(padding);
         byte[] file = Files.readAllBytes(checkpoint.path());
         try (LoadedTensors tensors =
@@ -94,7 +94,7 @@ class GpuLoadTest {
     @EnumSource(MemoryKind.class)
     void tensorsAreLoadedIntoEverySupportedKind(MemoryKind kind) {
         assumeTrue(driver.allocator().supports(kind), "this machine has no " + kind);
-        try (LoadedTensors tensors = mixed(HeaderPadding.ODD).plan().to(kind).load(driver)) {
+        try (LoadedTensors tensors = mixed(SafetensorsWriter.Padding.ODD).plan().to(kind).load(driver)) {
             check(tensors);
         }
     }
@@ -120,7 +120,7 @@ class GpuLoadTest {
 
     @Test
     void tensorsAreLoadedDirect() {
-        try (LoadedTensors tensors = mixed(HeaderPadding.EIGHT)
+        try (LoadedTensors tensors = mixed(SafetensorsWriter.Padding.EIGHT)
                 .plan()
                 .direct(true)
                 .to(MemoryKind.CUDA_DEVICE)
@@ -131,7 +131,7 @@ class GpuLoadTest {
 
     @Test
     void tensorsAreLoadedToAnOddAddressOfTheCaller() {
-        LoadPlan plan = mixed(HeaderPadding.ODD).plan().to(MemoryKind.CUDA_DEVICE);
+        LoadPlan plan = mixed(SafetensorsWriter.Padding.ODD).plan().to(MemoryKind.CUDA_DEVICE);
         long bytes = plan.destinationBytes();
         try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, bytes + 1);
                 LoadedTensors tensors =
@@ -142,7 +142,7 @@ class GpuLoadTest {
 
     @Test
     void tensorsAreLoadedAfterArrayHeaders() {
-        Checkpoint checkpoint = mixed(HeaderPadding.EIGHT);
+        Checkpoint checkpoint = mixed(SafetensorsWriter.Padding.EIGHT);
         long payload = 16;
         long each = 160 << 20;
         try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, 2 * each)) {
@@ -164,7 +164,7 @@ class GpuLoadTest {
         MemoryAllocation taken;
         try (CuFileDriver own = CuFileDriver.open(CuFileConfig.defaults(), "compat");
                 LoadedTensors tensors =
-                        mixed(HeaderPadding.EIGHT).plan().to(MemoryKind.CUDA_DEVICE).load(own)) {
+                        mixed(SafetensorsWriter.Padding.EIGHT).plan().to(MemoryKind.CUDA_DEVICE).load(own)) {
             taken = tensors.take("q3");
         }
         byte[] bytes = new byte[Math.toIntExact(taken.range().length())];
@@ -175,7 +175,7 @@ class GpuLoadTest {
 
     @Test
     void cancelledLoadFreesItsMemory() {
-        LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().to(MemoryKind.CUDA_DEVICE).requestSize(1 << 20);
+        LoadPlan plan = mixed(SafetensorsWriter.Padding.EIGHT).plan().to(MemoryKind.CUDA_DEVICE).requestSize(1 << 20);
         plan.load(driver).close();
         long before = driver.allocator().available(MemoryKind.CUDA_DEVICE, 0);
         Thread caller = Thread.currentThread();

@@ -54,7 +54,7 @@ class LoadFailureTest {
     @BeforeEach
     void write() {
         file = folder.resolve("m.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(HeaderPadding.ODD);
+        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(SafetensorsWriter.Padding.ODD);
         for (int i = 0; i < 8; i++) {
             writer.tensor("w" + i, DType.U8, (1 << 20) + (i % 2) * 256);
             writer.tensor("scale" + i, DType.F32);

@@ -66,7 +66,7 @@ class LoadTest {
     }
 
     /** A typical dense model: every tensor is a multiple of 256 bytes long. */
-    private Checkpoint dense(HeaderPadding padding) {
+    private Checkpoint dense(SafetensorsWriter.Padding padding) {
         SafetensorsWriter writer = writer("dense.safetensors").padding(padding);
         writer.tensor("model.embed_tokens.weight", DType.BF16, 2048, 512);
         for (int i = 0; i < 4; i++) {
@@ -81,7 +81,7 @@ class LoadTest {
 
     /** A model whose tensor offsets do not agree modulo the alignment. */
     private Checkpoint odd() {
-        SafetensorsWriter writer = writer("odd.safetensors").padding(HeaderPadding.ODD);
+        SafetensorsWriter writer = writer("odd.safetensors").padding(SafetensorsWriter.Padding.ODD);
         writer.tensor("z.scalar", DType.I64)
                 .tensor("z.empty", DType.F32, 0, 7)
                 .tensor("z.flags", DType.U8, 13)
@@ -105,8 +105,8 @@ class LoadTest {
     }
 
     @ParameterizedTest
-    @EnumSource(HeaderPadding.class)
-    void denseModelIsReadStraightToItsPlace(HeaderPadding padding) {
+    @EnumSource(SafetensorsWriter.Padding.class)
+    void denseModelIsReadStraightToItsPlace(SafetensorsWriter.Padding padding) {
         Checkpoint checkpoint = dense(padding);
         try (LoadedTensors tensors = checkpoint.plan().load(driver)) {
             check(tensors, 256);
@@ -121,7 +121,7 @@ class LoadTest {
 
     @Test
     void requestsBeginAtPagesAndKeepTheirSizeLimit() {
-        LoadPlan plan = dense(HeaderPadding.ODD).plan().requestSize(1 << 20);
+        LoadPlan plan = dense(SafetensorsWriter.Padding.ODD).plan().requestSize(1 << 20);
         try (LoadedTensors tensors = plan.load(driver)) {
             check(tensors, 256);
             assertThat(tensors.report().requests()).isEqualTo(plan.requests().size());
@@ -134,7 +134,7 @@ class LoadTest {
 
     @Test
     void pageAlignedDataIsReadToPageAlignedMemory() {
-        try (LoadedTensors tensors = dense(HeaderPadding.PAGE).plan().load(driver)) {
+        try (LoadedTensors tensors = dense(SafetensorsWriter.Padding.PAGE).plan().load(driver)) {
             check(tensors, 256);
         }
         assertThat(backend.reads()).allSatisfy(read -> assertThat(read.address() % 4096).isZero());
@@ -231,7 +231,7 @@ class LoadTest {
 
     private Checkpoint random(RandomGenerator random) {
         SafetensorsWriter writer = writer("random.safetensors")
-                .padding(HeaderPadding.values()[random.nextInt(4)])
+                .padding(SafetensorsWriter.Padding.values()[random.nextInt(4)])
                 .sorted(random.nextBoolean());
         List<DType> dtypes = DType.ofSafetensors();
         int count = random.nextInt(60);
@@ -349,7 +349,7 @@ class LoadTest {
 
     @Test
     void severalRequestsAreInFlight() throws Exception {
-        LoadPlan plan = dense(HeaderPadding.EIGHT).plan().requestSize(1 << 20).requestsInFlight(3);
+        LoadPlan plan = dense(SafetensorsWriter.Padding.EIGHT).plan().requestSize(1 << 20).requestsInFlight(3);
         CyclicBarrier three = new CyclicBarrier(3);
         AtomicInteger waits = new AtomicInteger();
         backend.hook((path, offset) -> {
@@ -528,7 +528,7 @@ class LoadTest {
 
     @Test
     void planDescribesTheLoad() {
-        Checkpoint checkpoint = dense(HeaderPadding.EIGHT);
+        Checkpoint checkpoint = dense(SafetensorsWriter.Padding.EIGHT);
         LoadPlan plan = checkpoint.plan().include("layers\\.[01]\\.").include("proj");
         assertThat(plan.tensors()).extracting(TensorInfo::name).containsExactly(
                 "model.layers.0.mlp.up_proj.weight",
@@ -555,7 +555,7 @@ class LoadTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void filesAreOpenedAsThePlanSays(boolean direct) {
-        dense(HeaderPadding.EIGHT).plan().direct(direct).load(driver).close();
+        dense(SafetensorsWriter.Padding.EIGHT).plan().direct(direct).load(driver).close();
         assertThat(backend.options().contains(CuFileOpenOption.DIRECT)).isEqualTo(direct);
     }
 
@@ -601,7 +601,7 @@ class LoadTest {
 
     @Test
     void loadOfAChoiceWithoutMatchFails() {
-        LoadPlan plan = dense(HeaderPadding.EIGHT).plan().include("nothing");
+        LoadPlan plan = dense(SafetensorsWriter.Padding.EIGHT).plan().include("nothing");
 
         assertThat(plan.tensors()).isEmpty();
         assertThat(plan.bytes()).isZero();

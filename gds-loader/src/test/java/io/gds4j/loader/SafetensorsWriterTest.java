@@ -47,7 +47,7 @@ class SafetensorsWriterTest {
 
     @ParameterizedTest
     @CsvSource({"PAGE, 4096, 0", "EIGHT, 8, 0", "ODD, 2, 1"})
-    void paddingDecidesWhereDataBegins(HeaderPadding padding, long modulus, long residue) {
+    void paddingDecidesWhereDataBegins(SafetensorsWriter.Padding padding, long modulus, long residue) {
         for (String name : List.of("a", "ab", "abc", "abcd", "é")) {
             writer().padding(padding).tensor(name, DType.U8, 3).write(new TensorPattern(1));
             assertThat(written().files().getFirst().dataOffset() % modulus).as(name).isEqualTo(residue);
@@ -84,7 +84,7 @@ class SafetensorsWriterTest {
 
     @Test
     void headerWithoutPaddingEndsWithItsBrace() throws IOException {
-        writer().padding(HeaderPadding.NONE)
+        writer().padding(SafetensorsWriter.Padding.NONE)
                 .metadata("format", "pt")
                 .tensor("a\"", DType.F32, 1, 2)
                 .tensor("s", DType.I64)
@@ -159,7 +159,7 @@ class SafetensorsWriterTest {
 
     @Test
     void everyByteIsWrittenForAllSizes() throws IOException {
-        SafetensorsWriter writer = writer().sorted(false).padding(HeaderPadding.ODD);
+        SafetensorsWriter writer = writer().sorted(false).padding(SafetensorsWriter.Padding.ODD);
         List<Long> sizes = List.of(0L, 1L, (4L << 20) - 1, 0L, 1L, 0L, (4L << 20) + 5, 100_000L, 12L << 20, 0L, 3L);
         for (int i = 0; i < sizes.size(); i++) {
             writer.tensor("t" + i, DType.U8, sizes.get(i));

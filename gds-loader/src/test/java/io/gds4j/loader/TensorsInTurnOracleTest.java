@@ -99,7 +99,7 @@ class TensorsInTurnOracleTest {
 
     private static Checkpoint model(Random random, Path model) throws IOException {
         Files.createDirectories(model);
-        HeaderPadding[] paddings = HeaderPadding.values();
+        SafetensorsWriter.Padding[] paddings = SafetensorsWriter.Padding.values();
         int shards = 1 + random.nextInt(3);
         List<String> map = new ArrayList<>();
         for (int shard = 0; shard < shards; shard++) {

@@ -42,7 +42,7 @@ class VerificationTest {
         file = folder.resolve("m.safetensors");
         new SafetensorsWriter(file)
                 .durable(false)
-                .padding(HeaderPadding.ODD)
+                .padding(SafetensorsWriter.Padding.ODD)
                 .tensor("big", DType.BF16, 3, 1_500_001)
                 .tensor("other", DType.BF16, 1_000_003)
                 .tensor("flags", DType.U8, 13)

@@ -2,7 +2,6 @@ package io.gds4j.tools;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.gds4j.loader.HeaderPadding;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
@@ -53,7 +52,7 @@ final class TestCheckpoints {
     /** Writes tensors of odd sizes after a header of odd size, so that almost none is aligned. */
     static Path odd(Path file) {
         new SafetensorsWriter(file)
-                .padding(HeaderPadding.ODD)
+                .padding(SafetensorsWriter.Padding.ODD)
                 .tensor("model.embed.weight", DType.BF16, 1000, 37)
                 .tensor("model.layers.0.weight", DType.F32, 513, 129)
                 .tensor("model.layers.1.weight", DType.U8, 4097)
@@ -70,7 +69,7 @@ final class TestCheckpoints {
         Files.createDirectories(folder);
         for (int shard = 1; shard <= 2; shard++) {
             new SafetensorsWriter(folder.resolve(shard(shard)))
-                    .padding(shard == 1 ? HeaderPadding.EIGHT : HeaderPadding.NONE)
+                    .padding(shard == 1 ? SafetensorsWriter.Padding.EIGHT : SafetensorsWriter.Padding.NONE)
                     .tensor("layer." + shard + ".up", DType.BF16, 257, 63)
                     .tensor("layer." + shard + ".down", DType.BF16, 63, 257)
                     .write(new TensorPattern(shard));

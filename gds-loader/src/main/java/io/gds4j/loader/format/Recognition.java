@@ -11,14 +11,6 @@ public sealed interface Recognition {
     /** The file is not of this format. */
     Recognition UNRECOGNIZED = new Unrecognized();
 
-    /**
-     * Says what a file is that no format recognises: {@link Unsupported} for what often stands in the place of weights, such as a
-     * Git LFS pointer or a web page, and for known files of other programs, such as HDF5; else {@link #UNRECOGNIZED}.
-     */
-    static Recognition ofForeign(FileHead head) {
-        return ForeignFile.recognize(head);
-    }
-
     /** The format reads the file. It is {@link #RECOGNIZED}. */
     record Recognized() implements Recognition {
     }

@@ -9,4 +9,4 @@ package io.gds4j.loader.format;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   CheckpointFilesTest: ForeignFile, ShardIndex
+//   CheckpointFilesTest: ShardIndex

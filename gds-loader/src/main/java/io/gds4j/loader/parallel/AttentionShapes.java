@@ -373,7 +373,7 @@ final class AttentionShapes {
             return 0;
         }
         try {
-            Layers.Axes axes = layers.axes(main).orElse(Layers.Axes.WHOLE);
+            Axes axes = layers.axes(main).orElse(Axes.WHOLE);
             long size = (outputs ? axes.outputs() : axes.inputs()).elements();
             return size > MAX_SIZE ? 0 : Math.max(0, size);
         } catch (Uneven e) {

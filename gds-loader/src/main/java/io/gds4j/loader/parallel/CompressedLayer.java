@@ -3,7 +3,6 @@ package io.gds4j.loader.parallel;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
-import io.gds4j.loader.parallel.Layers.Axes;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -27,7 +26,7 @@ final class CompressedLayer {
         this.weight = weight;
         this.scale = scale;
         this.order = order;
-        words = Layers.isWords(weight);
+        words = Axes.isWords(weight);
         last = weight.shape().size() - 1;
         outputs = last < 1 ? 0 : weight.shape().get(last - 1);
         inputBits = last < 1 ? 0 : Math.multiplyExact(weight.shape().get(last), weight.dtype().bits());
@@ -54,7 +53,7 @@ final class CompressedLayer {
                     ? new Axes(Axis.NONE, Axis.ofGroups(0, tensor.shape().getFirst(), inputBits))
                     : null;
             case "weight_shape", "weight_global_scale", "input_global_scale" -> Axes.WHOLE;
-            case "bias" -> Layers.bias(tensor, outputs);
+            case "bias" -> Axes.bias(tensor, outputs);
             default -> null;
         };
     }
@@ -101,7 +100,7 @@ final class CompressedLayer {
         if (scale == null || tensor.shape().equals(scale.shape())) {
             return scales(tensor);
         }
-        if (tensor.shape().size() != last + 1 || !Layers.isWords(tensor)) {
+        if (tensor.shape().size() != last + 1 || !Axes.isWords(tensor)) {
             return null;
         }
         long bits = GroupedLayer.bits(tensor.shape().get(last - 1), outputs);

@@ -2,7 +2,6 @@ package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
-import io.gds4j.loader.parallel.Layers.Axes;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -29,10 +28,10 @@ record GroupedLayer(boolean awq, long outputs, long inputs, long bits, boolean o
         TensorInfo scales = layer.get("scales");
         TensorInfo zeros = layer.get("qzeros");
         TensorInfo order = layer.get("g_idx");
-        if (weight == null || scales == null || !isMatrix(weight) || !isMatrix(scales) || !Layers.isWords(weight)) {
+        if (weight == null || scales == null || !isMatrix(weight) || !isMatrix(scales) || !Axes.isWords(weight)) {
             return UNKNOWN;
         }
-        if (zeros != null && (!isMatrix(zeros) || !Layers.isWords(zeros))) {
+        if (zeros != null && (!isMatrix(zeros) || !Axes.isWords(zeros))) {
             return UNKNOWN;
         }
         long outputs = scales.shape().get(1);
@@ -91,7 +90,7 @@ record GroupedLayer(boolean awq, long outputs, long inputs, long bits, boolean o
             case "scales" -> new Axes(Axis.of(1, outputs), groups(tensor));
             case "qzeros" -> new Axes(Axis.packed(1, outputs, bits), groups(tensor));
             case "g_idx" -> new Axes(Axis.NONE, Axis.of(0, inputs));
-            case "bias" -> Layers.bias(tensor, outputs);
+            case "bias" -> Axes.bias(tensor, outputs);
             default -> null;
         };
     }

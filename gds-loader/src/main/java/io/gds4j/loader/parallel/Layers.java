@@ -19,12 +19,6 @@ import org.jspecify.annotations.Nullable;
  * them; a tensor of any other layout has no axes. Pure.
  */
 final class Layers {
-    /** Axes of a tensor. */
-    record Axes(Axis outputs, Axis inputs) {
-        /** Of a tensor that every rank keeps as it is. */
-        static final Axes WHOLE = new Axes(Axis.NONE, Axis.NONE);
-    }
-
     /** Parameters that determine the split of the others in their layer, in this order. */
     private static final List<String> MAIN = List.of("weight", "qweight", "weight_packed", "_weight_qdata", "trellis");
     private static final String BIAS = "bias";
@@ -57,7 +51,6 @@ final class Layers {
     private static final Set<String> OF_HEADS = Set.of("sinks", "gate_bias");
     /** Weights of these layers have the experts in their first dimension. */
     private static final Pattern STACKED = Pattern.compile(".*(?:exps|experts|switch_mlp|moe)(?:\\..*|$)");
-    private static final Set<DType> PACKED_WORDS = Set.of(DType.I32, DType.U32);
 
     private final boolean naturalGroups;
     private final Map<String, Map<String, TensorInfo>> layers = new HashMap<>();
@@ -222,33 +215,6 @@ final class Layers {
         };
     }
 
-    /** Returns the axes of a bias; null if it does not have a value for each output. */
-    static @Nullable Axes bias(TensorInfo tensor, long outputs) {
-        int last = tensor.shape().size() - 1;
-        return last <= 1 && tensor.shape().get(last) == outputs
-                ? new Axes(Axis.of(last, outputs), Axis.NONE)
-                : null;
-    }
-
-    /**
-     * Returns the axes of scales of one weight.
-     *
-     * @param inputs inputs of the weight; 0 if the scales must be those of outputs
-     */
-    static @Nullable Axes scales(TensorInfo tensor, TensorInfo weight, long outputs, long inputs) throws Uneven {
-        int dimensions = tensor.shape().size();
-        if (dimensions == 1) {
-            return tensor.shape().getFirst() == outputs ? new Axes(Axis.of(0, outputs), Axis.NONE) : null;
-        }
-        if (dimensions != weight.shape().size()) {
-            return null;
-        }
-        int last = dimensions - 1;
-        return new Axes(
-                Axis.ofOutputScales(last - 1, tensor.shape().get(last - 1), outputs),
-                Axis.ofScales(last, tensor.shape().get(last), inputs));
-    }
-
     private @Nullable Axes plain(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor) throws Uneven {
         TensorInfo weight = siblings.get("weight");
         if (weight == null) {
@@ -260,13 +226,13 @@ final class Layers {
         }
         long outputs = axes.outputs().elements();
         if (parameter.equals(BIAS) || parameter.equals(OUTPUT_SCALES)) {
-            return bias(tensor, outputs);
+            return Axes.bias(tensor, outputs);
         }
         if (parameter.equals(INT8_SCALES)) {
-            return weight.dtype().equals(DType.I8) ? bias(tensor, outputs) : null;
+            return weight.dtype().equals(DType.I8) ? Axes.bias(tensor, outputs) : null;
         }
         boolean scale = parameter.equals("scale") ? weight.dtype().bits() <= Byte.SIZE : SCALES.contains(parameter);
-        return scale ? scales(tensor, weight, outputs, axes.inputs().elements()) : null;
+        return scale ? Axes.scales(tensor, weight, outputs, axes.inputs().elements()) : null;
     }
 
     private @Nullable Axes weight(TensorInfo weight, Map<String, TensorInfo> siblings) {
@@ -302,7 +268,7 @@ final class Layers {
         int sizes = weight == null ? 0 : weight.shape().size();
         if (weight != null && BARE.contains(parameter(weight.name())) && sizes >= 1 && sizes <= 3) {
             Axes axes = matrices(weight);
-            return scales(tensor, weight, axes.outputs().elements(), axes.inputs().elements());
+            return Axes.scales(tensor, weight, axes.outputs().elements(), axes.inputs().elements());
         }
         boolean ofOutputs = parameter.equals(BIAS) && dimensions == 1
                 || OF_HEADS.contains(parameter) && dimensions == 1
@@ -339,7 +305,7 @@ final class Layers {
                     ? new Axes(Axis.of(last - 1, outputs), Axis.ofGroups(last, scales.shape().get(last), bits))
                     : null;
             case "global_scale" -> Axes.WHOLE;
-            case BIAS -> bias(tensor, outputs);
+            case BIAS -> Axes.bias(tensor, outputs);
             default -> null;
         };
     }
@@ -361,13 +327,8 @@ final class Layers {
             // a sign for each input or output, 16 in a word
             case "su" -> vector && size * 16 == inputs ? new Axes(Axis.NONE, new Axis(0, inputs, 128, 8)) : null;
             case "sv" -> vector && size * 16 == outputs ? new Axes(new Axis(0, outputs, 128, 8), Axis.NONE) : null;
-            case BIAS -> bias(tensor, outputs);
+            case BIAS -> Axes.bias(tensor, outputs);
             default -> null;
         };
-    }
-
-    /** Returns whether a type holds packed values in 32-bit words. */
-    static boolean isWords(TensorInfo tensor) {
-        return PACKED_WORDS.contains(tensor.dtype());
     }
 }

@@ -141,11 +141,11 @@ final class TensorSlicer {
         if (world == 1) {
             return TensorSlice.whole(tensor.stored(), rank);
         }
-        Layers.Axes axes = layers.axes(tensor.info()).orElse(null);
+        Axes axes = layers.axes(tensor.info()).orElse(null);
         boolean vector = tensor.info().shape().size() == 1
                 && Layers.parameter(tensor.name()).equals("weight")
                 && !Layers.isForAdapters(tensor.name());
-        if (axes == null || !outputs && vector && axes != Layers.Axes.WHOLE) {
+        if (axes == null || !outputs && vector && axes != Axes.WHOLE) {
             throw new Uneven("%s; a rule for it may name the dimension to divide, or replicate it".formatted(
                     axes == null ? "is in no layout that is known" : "has one dimension, and no inputs"));
         }

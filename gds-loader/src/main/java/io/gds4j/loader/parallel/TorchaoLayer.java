@@ -3,7 +3,6 @@ package io.gds4j.loader.parallel;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
-import io.gds4j.loader.parallel.Layers.Axes;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -50,7 +49,7 @@ final class TorchaoLayer {
             case "_weight_scale" -> scales(tensor);
             case "_weight_zero_point" -> tensor.shape().equals(scales) ? scales(tensor) : null;
             case "_weight_act_pre_scale" -> ofInputs(tensor);
-            case "bias" -> Layers.bias(tensor, outputs);
+            case "bias" -> Axes.bias(tensor, outputs);
             default -> null;
         };
     }
@@ -72,7 +71,7 @@ final class TorchaoLayer {
 
     /** Returns whether the weight holds several values in an element: then inputs count in bits. */
     private boolean isPacked() {
-        return isTransposed() || weight.dtype().equals(DType.U8) || Layers.isWords(weight);
+        return isTransposed() || weight.dtype().equals(DType.U8) || Axes.isWords(weight);
     }
 
     private long inputs() {
@@ -82,7 +81,7 @@ final class TorchaoLayer {
 
     private @Nullable Axes scales(TensorInfo tensor) throws Uneven {
         if (tensor.shape().size() != last + 1 || !isPacked()) {
-            return Layers.scales(tensor, weight, outputs, inputs());
+            return Axes.scales(tensor, weight, outputs, inputs());
         }
         int groups = isTransposed() ? last - 1 : last;
         int channels = isTransposed() ? last : last - 1;

@@ -81,7 +81,7 @@ public final class ChecksumVerifier {
      */
     public static ChecksumReport verify(Path path) {
         CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.FORCE_ODIRECT_MODE, true).build();
-        boolean isPlain = FileCalls.ofProcess() != FileCalls.SYSTEM;
+        boolean isPlain = SystemFileCalls.ofProcess() != SystemFileCalls.INSTANCE;
         try (CuFileDriver driver =
                 isPlain ? CuFileDriver.open(new PlainBackend()) : CuFileDriver.open(config)) {
             return verify(driver, path);
@@ -99,7 +99,7 @@ public final class ChecksumVerifier {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static ChecksumReport verify(CuFileDriver driver, Path path) {
-        return verify(driver, path, FileCalls.ofProcess());
+        return verify(driver, path, SystemFileCalls.ofProcess());
     }
 
     /** Verifies with file system calls that a test may replace. */

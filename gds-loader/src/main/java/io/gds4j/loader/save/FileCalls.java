@@ -1,8 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.posix.FfmPosix;
-import io.gds4j.ffi.posix.PosixDescriptors;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.FoundFile;
@@ -20,23 +19,21 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 
 /**
  * The calls of a save that are not transfers, one system call each. A call that fails throws CuFileException with its errno. Tests
  * count calls and make them fail.
  */
 interface FileCalls {
-    /** The calls of libc. */
-    FileCalls SYSTEM = new SystemFileCalls(FfmPosix::instance);
     /** Why a folder stays that is not empty. */
     int ENOTEMPTY = 39;
     /** Permission bits of a folder such as /tmp. */
     int STICKY_FOR_ALL = 01002;
-
-    /** Returns the calls of libc, or those of java.nio where this process may not call libc. */
-    static FileCalls ofProcess() {
-        return new PosixDescriptors().isUsable() ? SYSTEM : new JavaFileCalls();
-    }
+    /** What file systems without permissions answer to a change of them. */
+    Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
+    /** What some network and user-space file systems answer, which have nothing to force. */
+    Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
 
     /** Takes the lock that {@link SaveLock} describes. */
     SaveLock lock(Path folder, String name);

@@ -241,7 +241,7 @@ final class JavaFileCalls implements FileCalls {
         try {
             found.setPermissions(permissions);
         } catch (IOException e) {
-            if (!SystemFileCalls.NO_PERMISSIONS.contains(FileErrno.of(e))) {
+            if (!NO_PERMISSIONS.contains(FileErrno.of(e))) {
                 throw e;
             }
         }
@@ -280,7 +280,7 @@ final class JavaFileCalls implements FileCalls {
             try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
                 channel.force(true);
             } catch (IOException e) {
-                if (!SystemFileCalls.NOTHING_TO_FORCE.contains(FileErrno.of(e))) {
+                if (!NOTHING_TO_FORCE.contains(FileErrno.of(e))) {
                     throw e;
                 }
             }

@@ -561,7 +561,7 @@ public final class SavePlan {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public SaveReport save(CuFileDriver driver, SaveListener listener) {
-        return start(driver, listener, FileCalls.ofProcess()).await();
+        return start(driver, listener, SystemFileCalls.ofProcess()).await();
     }
 
     /** Saves without a listener; see {@link #saveAsync(CuFileDriver, SaveListener)}. */
@@ -583,7 +583,7 @@ public final class SavePlan {
      * @param listener receives progress
      */
     public CompletableFuture<SaveReport> saveAsync(CuFileDriver driver, SaveListener listener) {
-        SaveFuture future = start(driver, listener, FileCalls.ofProcess());
+        SaveFuture future = start(driver, listener, SystemFileCalls.ofProcess());
         if (options().consistency() != Consistency.STOP) {
             future.awaitReleased();
         }

@@ -108,7 +108,7 @@ public final class ShardedSave implements AutoCloseable {
      *         the errno of the call that failed
      */
     public static ShardedSave begin(Path folder) {
-        return begin(folder, OptionalLong.empty(), FileCalls.ofProcess());
+        return begin(folder, OptionalLong.empty(), SystemFileCalls.ofProcess());
     }
 
     /**
@@ -118,7 +118,7 @@ public final class ShardedSave implements AutoCloseable {
      *        rank of an earlier attempt that still runs cannot reach this save
      */
     public static ShardedSave begin(Path folder, long attempt) {
-        return begin(folder, OptionalLong.of(attempt), FileCalls.ofProcess());
+        return begin(folder, OptionalLong.of(attempt), SystemFileCalls.ofProcess());
     }
 
     /** Begins a save whose file system calls a test may replace. */
@@ -141,7 +141,7 @@ public final class ShardedSave implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static Path join(Path folder, int rank, long attempt, Duration timeout) {
-        return join(folder, rank, attempt, timeout, FileCalls.ofProcess());
+        return join(folder, rank, attempt, timeout, SystemFileCalls.ofProcess());
     }
 
     /** Waits with file system calls that a test may replace. */

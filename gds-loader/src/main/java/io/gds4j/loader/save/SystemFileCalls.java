@@ -1,8 +1,10 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixDescriptors;
 import io.gds4j.ffi.posix.StatxResult;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -12,7 +14,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
@@ -22,16 +23,19 @@ final class SystemFileCalls implements FileCalls {
     private static final int MODE_OF_FOLDERS = 0777;
     private static final int PERMISSIONS = 07777;
 
-    /** What file systems without permissions answer to a change of them. */
-    static final Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
-    /** What some network and user-space file systems answer, which have nothing to force. */
-    static final Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
+    /** The libc of this process. */
+    static final FileCalls INSTANCE = new SystemFileCalls(FfmPosix::instance);
 
     private final Supplier<Posix> libc;
 
     /** @param libc loaded at the first call, so that a plan can be made where libc cannot be called */
     SystemFileCalls(Supplier<Posix> libc) {
         this.libc = libc;
+    }
+
+    /** Returns the calls of libc, or those of java.nio where this process may not call libc. */
+    static FileCalls ofProcess() {
+        return new PosixDescriptors().isUsable() ? INSTANCE : new JavaFileCalls();
     }
 
     private Posix posix() {

@@ -58,7 +58,7 @@ class BadAnswersTest {
     /** The new file was readable for all where the question for the old permissions failed. */
     @Test
     void unknownPermissionsEndASave() throws IOException {
-        save(1, Long.MAX_VALUE, FileCalls.SYSTEM);
+        save(1, Long.MAX_VALUE, SystemFileCalls.INSTANCE);
         Path file = folder.resolve("model.safetensors");
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
         posix.on(PosixCall.STATX).path("/model.safetensors").always().fails(Errno.EIO);
@@ -73,7 +73,7 @@ class BadAnswersTest {
     @EnumSource(names = {"STATX", "OPEN", "PREAD", "PWRITE", "FSYNC", "RENAME", "LINK", "UNLINK", "CHMOD"})
     void everyCallThatFailsIsReported(PosixCall call) throws IOException {
         for (long shard : new long[]{SHARDS, Long.MAX_VALUE}) {
-            save(1, SHARDS, FileCalls.SYSTEM);
+            save(1, SHARDS, SystemFileCalls.INSTANCE);
             boolean reported = true;
             for (int number = 1; reported; number++) {
                 posix.heal();
@@ -89,7 +89,7 @@ class BadAnswersTest {
                     assertThat(e.errno()).hasValue(Errno.EIO);
                 }
                 assertThat(Tensors.seedOf(folder, 1, 2)).isNotEqualTo(-1);
-                save(1, SHARDS, FileCalls.SYSTEM);
+                save(1, SHARDS, SystemFileCalls.INSTANCE);
                 try (Stream<Path> files = Files.list(folder)) {
                     assertThat(files.map(Path::getFileName).map(Path::toString))
                             .noneMatch(name -> name.startsWith("."));

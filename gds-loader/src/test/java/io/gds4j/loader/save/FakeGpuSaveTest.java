@@ -73,7 +73,7 @@ class FakeGpuSaveTest {
         try (Tensors tensors = new Tensors(driver, 1, MemoryKind.CUDA_DEVICE)
                 .add("a", DType.BF16, 1000, 1024).add("b", DType.F32, 3).add("c", DType.U8, 4097)) {
             SavePlan plan = tensors.plan().options(options).toFolder(folder);
-            SaveFuture saved = plan.start(driver, SaveListener.NONE, FileCalls.SYSTEM);
+            SaveFuture saved = plan.start(driver, SaveListener.NONE, SystemFileCalls.INSTANCE);
             if (mode != Consistency.STOP) {
                 saved.awaitReleased();
                 tensors.fill((byte) 9);

@@ -138,7 +138,7 @@ class NoNativeAccessTest {
         Path file = Files.createFile(folder.resolve("file"));
 
         assertThat(new JavaFileCalls().status(file).orElseThrow().version())
-                .isEqualTo(FileCalls.SYSTEM.status(file).orElseThrow().version());
+                .isEqualTo(SystemFileCalls.INSTANCE.status(file).orElseThrow().version());
     }
 
     @Test
@@ -158,7 +158,7 @@ class NoNativeAccessTest {
         Path other = Files.createSymbolicLink(folder.resolve("other"), Files.createDirectory(folder.resolve("made")));
         try (SaveLock _ = calls.lock(other.toRealPath(), ".lock")) {
             assertThatThrownBy(() -> calls.lock(other, ".lock")).hasMessageContaining("EBUSY");
-            assertThatThrownBy(() -> FileCalls.SYSTEM.lock(other, ".lock")).hasMessageContaining("EBUSY");
+            assertThatThrownBy(() -> SystemFileCalls.INSTANCE.lock(other, ".lock")).hasMessageContaining("EBUSY");
         }
         assertThat(names(other)).isEmpty();
     }
@@ -187,7 +187,7 @@ class NoNativeAccessTest {
                 .hasMessageContaining("Operation not permitted");
 
         new JavaFileCalls().setPermissions(file, 0600);
-        FileCalls.SYSTEM.setPermissions(file, 0600);
+        SystemFileCalls.INSTANCE.setPermissions(file, 0600);
     }
 
     @Test
@@ -203,7 +203,7 @@ class NoNativeAccessTest {
         Path file = Files.createFile(folder.resolve("file"));
 
         assertThat(new JavaFileCalls().status(file.resolve("below"))).isEmpty();
-        assertThat(FileCalls.SYSTEM.status(file.resolve("below"))).isEmpty();
+        assertThat(SystemFileCalls.INSTANCE.status(file.resolve("below"))).isEmpty();
     }
 
     /** The threads of a save read the tensors: java.nio by segments, a driver by addresses. */

@@ -165,9 +165,10 @@ class PermissionsTest {
         Path secret = Files.writeString(folder.resolve("secret"), "secret");
         set("secret", "rw-------");
         Path link = Files.createSymbolicLink(folder.resolve("link"), secret);
-        FileCalls.SYSTEM.setPermissions(link, 0666);
+        SystemFileCalls.INSTANCE.setPermissions(link, 0666);
         Path hard = Files.createLink(folder.resolve("hard"), secret);
-        assertThatThrownBy(() -> FileCalls.SYSTEM.setPermissions(hard, 0666)).isInstanceOf(CuFileException.class);
+        assertThatThrownBy(() -> SystemFileCalls.INSTANCE.setPermissions(hard, 0666))
+                .isInstanceOf(CuFileException.class);
         assertThat(permissions()).containsEntry("secret", "rw-------");
     }
 
@@ -196,8 +197,8 @@ class PermissionsTest {
         Path pipe = folder.resolve("pipe");
         assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
         assertTimeoutPreemptively(Duration.ofSeconds(30), () -> {
-            FileCalls.SYSTEM.sync(pipe);
-            assertThatThrownBy(() -> FileCalls.SYSTEM.list(pipe)).hasMessageContaining("ENOTDIR");
+            SystemFileCalls.INSTANCE.sync(pipe);
+            assertThatThrownBy(() -> SystemFileCalls.INSTANCE.list(pipe)).hasMessageContaining("ENOTDIR");
             assertThatThrownBy(() -> CheckpointFolder.open(pipe)).isInstanceOf(CheckpointException.class);
         });
     }

@@ -19,7 +19,7 @@ import java.util.OptionalInt;
 
 /** All calls of a save that change files, counted as they happen. A test decides what happens before each. */
 final class WatchedCalls implements FileCalls {
-    private final FileCalls system = FileCalls.SYSTEM;
+    private final FileCalls system = SystemFileCalls.INSTANCE;
     private final List<String> names = new ArrayList<>();
 
     /** Runs before each call. */

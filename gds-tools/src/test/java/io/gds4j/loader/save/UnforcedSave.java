@@ -25,7 +25,7 @@ public final class UnforcedSave {
     /** Saves a plan, and says that it is done. */
     public static void save(SavePlan plan, Omission omission) {
         Posix posix = FfmPosix.instance();
-        FileCalls calls = FileCalls.SYSTEM;
+        FileCalls calls = SystemFileCalls.INSTANCE;
         if (omission == Omission.FOLDER) {
             calls = without(FileCalls.class, calls, "sync", null);
         } else {

@@ -7,7 +7,6 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.internal.lifetime.Uninterruptibly;
-import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
@@ -63,18 +62,9 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             @Nullable TurnRing ring,
             int tensors,
             long bytes,
-            Progress progress,
+            PlacementListener progress,
             Runnable started,
             BiFunction<LoadJob<R>, Outcome, R> result) {
-    }
-
-    /** Receives what is in place, one call at a time. */
-    public interface Progress {
-        /** Called after each request, with the file of the request and the time since the load began. */
-        void moved(long bytes, long totalBytes, Path file, long nanos);
-
-        /** Called when all bytes of a tensor are in place. */
-        void placed(TensorInfo tensor);
     }
 
     /**

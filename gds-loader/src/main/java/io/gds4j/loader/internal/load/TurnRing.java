@@ -137,7 +137,7 @@ public final class TurnRing {
     // ---- the load
 
     /** Starts the load that fills the memory. */
-    public <R extends AutoCloseable> LoadFuture<R> start(LoadRun<R> load) {
+    public <R extends AutoCloseable> LoadFuture<R> start(LoadFuture.Job<R> load) {
         return LoadFuture.start(new LoadFuture.Job<>() {
             @Override
             public R run() {

@@ -341,7 +341,7 @@ public record CheckpointFiles(
                     unsupported = one;
                 }
             }
-            if (unsupported == null && Recognition.ofForeign(in) instanceof Recognition.Unsupported foreign) {
+            if (unsupported == null && ForeignFile.recognize(in) instanceof Recognition.Unsupported foreign) {
                 unsupported = foreign;
             }
             if (unsupported != null) {

@@ -89,7 +89,7 @@ final class Headers {
         try (FormatInput in = FormatInput.open(path)) {
             Recognition recognition = format.recognize(in);
             if (recognition instanceof Recognition.Unrecognized) {
-                recognition = Recognition.ofForeign(in);
+                recognition = ForeignFile.recognize(in);
             }
             if (recognition instanceof Recognition.Unsupported unsupported) {
                 throw NoCheckpoint.unsupported(path, unsupported);

@@ -105,7 +105,7 @@ final class NoCheckpoint {
             if (!weights) {
                 return Optional.empty();
             }
-            if (Recognition.ofForeign(in) instanceof Recognition.Unsupported foreign) {
+            if (ForeignFile.recognize(in) instanceof Recognition.Unsupported foreign) {
                 return Optional.of(unsupported(path, foreign));
             }
             if (in.size() == 0) {

@@ -3,3 +3,6 @@
 package io.gds4j.loader.internal.search;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CheckpointFilesTest: ForeignFile

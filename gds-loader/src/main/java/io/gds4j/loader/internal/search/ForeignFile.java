@@ -1,5 +1,7 @@
-package io.gds4j.loader.format;
+package io.gds4j.loader.internal.search;
 
+import io.gds4j.loader.format.FileHead;
+import io.gds4j.loader.format.Recognition;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
@@ -19,7 +21,10 @@ final class ForeignFile {
     private ForeignFile() {
     }
 
-    /** Recognises a file that all formats refused. */
+    /**
+     * Says what a file is that no format recognises: {@link Recognition.Unsupported} for what often stands in the place of weights, such as a
+     * Git LFS pointer or a web page, and for known files of other programs, such as HDF5; else {@link Recognition#UNRECOGNIZED}.
+     */
     static Recognition recognize(FileHead head) {
         if (head.size() == 0) {
             return Recognition.UNRECOGNIZED;
