@@ -1,11 +1,15 @@
 package io.gds4j.tools;
 
+import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.internal.text.InertText;
+import io.gds4j.tools.check.LibCuFile;
 import io.gds4j.tools.command.Converters;
 import io.gds4j.tools.command.Subcommands;
+import io.gds4j.tools.terminal.BuildInfo;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.ShutdownState;
@@ -16,6 +20,7 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -105,7 +110,7 @@ public final class GdsCommand implements Runnable {
     public static int run(Terminal terminal, String... args) {
         int status;
         try {
-            status = isVersion(args) ? VersionText.print(terminal, args.length > 1) : execute(terminal, args);
+            status = isVersion(args) ? printVersion(terminal, args.length > 1) : execute(terminal, args);
         } catch (Throwable failure) {
             // Catches errors too: OutOfMemoryError or a missing native library must not bypass the exit status.
             status = failure instanceof LinkageError && lacksDescriptors()
@@ -115,6 +120,27 @@ public final class GdsCommand implements Runnable {
         terminal.out().flush();
         terminal.err().flush();
         return terminal.out().checkError() ? lost(terminal, status) : status;
+    }
+
+    private static int printVersion(Terminal terminal, boolean json) {
+        BuildInfo build = BuildInfo.read();
+        LibCuFile library = LibCuFile.find(SystemFiles.ofMachine(), terminal.environment());
+        String jdk = System.getProperty("java.runtime.version");
+        String vendor = System.getProperty("java.vendor");
+        if (json) {
+            terminal.printJson(Fields.of("schema", Output.schema("version"))
+                    .and("version", build.version())
+                    .and("commit", build.commit())
+                    .and("jdk", jdk)
+                    .and("jdkVendor", vendor)
+                    .and("libcufile", library.version())
+                    .and("libcufilePath", library.path().map(Path::toString)).map());
+        } else {
+            terminal.out().println("gds4j " + build.version() + " (commit " + build.commit() + ")");
+            terminal.out().println(Text.row("JDK", jdk + ", " + vendor));
+            terminal.out().println(Text.row("libcufile", library.describe()));
+        }
+        return ExitStatus.DONE.code();
     }
 
     /** True if this process can open no file more: then classes are not found either. */
@@ -272,7 +298,7 @@ public final class GdsCommand implements Runnable {
     @Override
     public void run() {
         if (version) {
-            VersionText.print(terminal, json);
+            printVersion(terminal, json);
             return;
         }
         throw new ParameterException(spec.commandLine(), "a command is missing: for example gds demo, load or check");

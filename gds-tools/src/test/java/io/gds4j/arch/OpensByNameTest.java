@@ -132,7 +132,7 @@ class OpensByNameTest {
                 TerminalQueries.stty ProcessBuilder.redirectError
                 TerminalQueries.stty ProcessBuilder.redirectInput
             the standard output
-                ResultStream$Sink.new FileOutputStream.new
+                Terminal$ResultStream$Sink.new FileOutputStream.new
             a file without a name
                 PathExaminer.folder Posix.open
             a file of the command's own temporary folder

@@ -30,9 +30,6 @@ final class FishCompletion {
             script.options(condition, command.getCommandSpec());
             command.getCommandSpec().positionalParameters().forEach(parameter -> {
                 String values = values(parameter);
-                if (name.equals("help")) {
-                    values = String.join(" ", gds.getSubcommands().keySet()) + " " + HelpCommand.EXIT_CODES;
-                }
                 if (!values.isEmpty()) {
                     script.lines.add("complete -c gds -n %s -f -a %s".formatted(condition, quoted(values)));
                 }

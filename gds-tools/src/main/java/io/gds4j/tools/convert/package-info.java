@@ -6,4 +6,3 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   ConvertCommandTest: ConvertRun
-//   RemoteSignalTest: ExitInterrupt

@@ -1,8 +1,11 @@
 package io.gds4j.tools.io;
 
+import com.sun.management.OperatingSystemMXBean;
+import com.sun.management.ThreadMXBean;
 import io.gds4j.CuFileDriver;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.io.IoRun.Arguments;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -136,5 +139,20 @@ final class Round {
         return new JobResult(
                 job, job.name(), workers.size(), size, dataSet, bytes, (end - start) / 1e9, latencies, operations,
                 workers.size() > 1 && sum > 0 ? (Double) (slowest / (sum / workers.size())) : null, cost, List.of());
+    }
+
+    /** Measures CPU time and Java allocations of all threads of the process since its creation. */
+    private static final class ProcessCost {
+        private static final OperatingSystemMXBean SYSTEM =
+                (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+        private final long cpuNanos = SYSTEM.getProcessCpuTime();
+        private final long allocated = THREADS.getTotalThreadAllocatedBytes();
+
+        JobResult.Cost sinceThen() {
+            return new JobResult.Cost(
+                    (SYSTEM.getProcessCpuTime() - cpuNanos) / 1e9, THREADS.getTotalThreadAllocatedBytes() - allocated);
+        }
     }
 }

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.ToDoubleFunction;
 
 /**
  * One run of {@code gds plot}.
@@ -18,6 +19,9 @@ import java.util.Optional;
  * @param output where the result goes
  */
 public record PlotRun(List<PlottedFile> results, Path chart, String title, Output output) {
+
+    private static final double GIGA = 1e9;
+
     /** Copies the list. */
     public PlotRun {
         results = List.copyOf(results);
@@ -30,7 +34,7 @@ public record PlotRun(List<PlottedFile> results, Path chart, String title, Outpu
         for (PlottedFile file : results) {
             read.add(ResultFile.read(file));
         }
-        long bytes = ChartFile.write(chart, () -> Chart.of(read, title));
+        long bytes = ChartFile.write(chart, () -> drawing(read));
         output.print(object -> {
             object.put("file", chart.toString());
             object.put("format", svg ? "svg" : "png");
@@ -40,6 +44,34 @@ public record PlotRun(List<PlottedFile> results, Path chart, String title, Outpu
         }, () -> List.of("%s: %s of %s".formatted(
                 chart, svg ? "SVG" : "PNG", Units.count(read.size(), "result"))));
         return ExitStatus.DONE;
+    }
+
+    /** Returns the chart: throughput above, latency below, both by request size. */
+    private LineChart drawing(List<ResultFile> read) {
+        List<LineChart.Line> throughput = new ArrayList<>();
+        List<LineChart.Line> latency = new ArrayList<>();
+        for (int i = 0; i < read.size(); i++) {
+            ResultFile result = read.get(i);
+            throughput.add(line(result, "", i, false, point -> point.bytesPerSecond() / GIGA));
+            latency.add(line(result, "p50 ", i, false, Measurement::p50Micros));
+            latency.add(line(result, "p99 ", i, true, Measurement::p99Micros));
+        }
+        return new LineChart(title, List.of(
+                new LineChart.Panel("Throughput", "GB/s", false, throughput),
+                new LineChart.Panel(
+                        "Latency, median (solid) and 99th percentile (dashed)", "µs", true, latency)));
+    }
+
+    private static LineChart.Line line(
+            ResultFile result,
+            String prefix,
+            int colour,
+            boolean dashed,
+            ToDoubleFunction<Measurement> value) {
+        List<LineChart.Point> points = result.measurements().stream()
+                .map(point -> new LineChart.Point(point.ioSize(), value.applyAsDouble(point)))
+                .toList();
+        return new LineChart.Line(prefix + result.label(), colour, dashed, points);
     }
 
     /**

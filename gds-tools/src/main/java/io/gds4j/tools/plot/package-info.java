@@ -5,4 +5,4 @@ package io.gds4j.tools.plot;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   PlotCommandTest: Axis, LineChart, PanelDrawing, ResultFile
+//   PlotCommandTest: Axis, LineChart, ResultFile

@@ -23,6 +23,20 @@ import org.jspecify.annotations.Nullable;
 public record Output(
         Terminal terminal, String schema, boolean json, boolean quiet, boolean progress, boolean statistics,
         @Nullable BiConsumer<Map<String, @Nullable Object>, List<String>> listener) {
+
+    /** A progress that shows nothing. */
+    private static final Progress SILENT = new Progress() {
+        @Override
+        public void advanceTo(long bytes) {
+            // shows nothing
+        }
+
+        @Override
+        public void close() {
+            // nothing to end
+        }
+    };
+
     /** Returns the schema name of a command's JSON object. Within a schema number, releases only add fields. */
     public static String schema(String command) {
         return "gds4j." + command + "/1";
@@ -120,7 +134,7 @@ public record Output(
      * @param total bytes in all
      */
     public Progress start(String task, long total) {
-        return total > 0 && showsProgress() ? new Bar(terminal, task, total) : Silent.INSTANCE;
+        return total > 0 && showsProgress() ? new Bar(terminal, task, total) : SILENT;
     }
 
     private boolean showsProgress() {
