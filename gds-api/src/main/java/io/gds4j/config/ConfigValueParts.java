@@ -1,11 +1,18 @@
 package io.gds4j.config;
 
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 
 /** The parts of a {@link ConfigValue}. */
 record ConfigValueParts<T>(ConfigKey<T> key, T value, ConfigSource source, Optional<Path> file, int line,
         Optional<String> variable) implements ConfigValue<T> {
+    /** Returns the value of a key among those of all keys. */
+    @SuppressWarnings("unchecked") // each value stands at its own key
+    static <T> ConfigValue<T> in(Map<ConfigKey<?>, ConfigValue<?>> values, ConfigKey<T> key) {
+        return (ConfigValue<T>) values.get(key);
+    }
+
     static <T> ConfigValue<T> ofDefault(ConfigKey<T> key) {
         return of(key, key.defaultValue(), ConfigSource.DEFAULT);
     }

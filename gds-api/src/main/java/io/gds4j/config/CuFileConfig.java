@@ -45,7 +45,7 @@ public final class CuFileConfig {
         this.values = all;
         this.unknown = List.copyOf(unknown);
         this.warnings = List.copyOf(warnings);
-        CrossKeyRules.check(this);
+        CrossKeyRules.check(values);
     }
 
     /**
@@ -132,9 +132,8 @@ public final class CuFileConfig {
      * @param key the key
      * @return value and origin
      */
-    @SuppressWarnings("unchecked")
     public <T> ConfigValue<T> value(ConfigKey<T> key) {
-        return (ConfigValue<T>) values.get(Objects.requireNonNull(key, "key"));
+        return ConfigValueParts.in(values, Objects.requireNonNull(key, "key"));
     }
 
     /** {@return every value, in the order of the file} */

@@ -6,7 +6,11 @@ import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * A path of a file system whose files are sources. {@code CuFileDriver.openFile} opens it by {@link #openSource()}, so that the
@@ -25,7 +29,40 @@ public interface SourcePath extends Path {
      *         Otherwise as {@link SourcePathProvider#path}
      */
     static Path of(URI uri) {
-        return SourcePaths.of(uri);
+        // Messages have the scheme only: the rest of a URI may hold a password.
+        if (uri.getScheme() == null) {
+            throw invalid("the URI has no scheme; Path.of makes a path of a file name");
+        }
+        String scheme = uri.getScheme().toLowerCase(Locale.ROOT);
+        if (scheme.equals("file")) {
+            return ofFile(uri);
+        }
+        Set<String> known = new TreeSet<>(Set.of("file"));
+        for (SourcePathProvider provider : ServiceLoader.load(SourcePathProvider.class,
+                SourcePathProvider.class.getClassLoader())) {
+            if (provider.schemes().contains(scheme)) {
+                return provider.path(uri);
+            }
+            known.addAll(provider.schemes());
+        }
+        Set<String> ofGdsRemote = Set.of("http", "https", "s3", "s3a", "s3n", "hf", "az", "abfs", "abfss", "gs");
+        if (ofGdsRemote.contains(scheme)) {
+            throw invalid("the scheme %s needs the artifact io.gds4j:gds-remote, with its META-INF/services"
+                    .formatted(scheme));
+        }
+        throw invalid("no provider has the scheme %s; there are %s".formatted(scheme, String.join(", ", known)));
+    }
+
+    private static Path ofFile(URI uri) {
+        try {
+            return Path.of(uri);
+        } catch (IllegalArgumentException e) {
+            throw invalid("not the URI of a local file: " + e.getMessage());
+        }
+    }
+
+    private static CuFileException invalid(String detail) {
+        return CuFileException.invalid("SourcePath.of", detail);
     }
 
     /**

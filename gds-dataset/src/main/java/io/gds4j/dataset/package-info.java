@@ -10,4 +10,5 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   LoaderStateTest: DoneRecords, LeftRecords, LoaderStateText, RecordPlan
+//   RecordLoaderObservationTest: LoaderCounters
 //   RecordLoaderTest: BatchBuffer, BatchPlanner, BatchRing, RecordMemory, RecordReads

@@ -279,7 +279,7 @@ class AnswerHeadTest {
     @CsvSource({"-86400, RequestTimeTooSkewed, 2", "86400, SignatureDoesNotMatch, 2", "86400, '', 2",
             "0, RequestTimeTooSkewed, 1", "86400, AccessDenied, 1"})
     void wrongClockIsCorrectedByThatOfTheServer(long seconds, String code, int requests) throws Exception {
-        ServerClock clock = new ServerClock(() -> Instant.now().plusSeconds(seconds));
+        S3Signer.ServerClock clock = new S3Signer.ServerClock(() -> Instant.now().plusSeconds(seconds));
         Signer signer = new S3Signer("us-east-1", "s3", () -> S3Credentials.of("id", "secret"), clock);
         try (RawServer server = new RawServer((request, out) -> {
             Instant sent = DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmssX").parse(

@@ -73,7 +73,7 @@ class S3FilesTest {
         S3Credentials keys = S3Credentials.of("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
         S3Signer signer = new S3Signer(
                 "us-east-1", "s3", () -> keys,
-                new ServerClock(InstantSource.fixed(Instant.parse("2013-05-24T00:00:00Z"))));
+                new S3Signer.ServerClock(InstantSource.fixed(Instant.parse("2013-05-24T00:00:00Z"))));
         Map<String, String> signed = new java.util.TreeMap<>(
                 Map.of("x-amz-content-sha256", Signer.EMPTY_BODY, "x-amz-date", "20130524T000000Z"));
         URI uri = URI.create("https://examplebucket.s3.amazonaws.com" + path);
@@ -91,7 +91,8 @@ class S3FilesTest {
     @Test
     void signatureIsThatOfThePublishedSuite() {
         S3Credentials keys = S3Credentials.of("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
-        S3Signer signer = new S3Signer("us-east-1", "service", () -> keys, new ServerClock(InstantSource.system()));
+        S3Signer signer =
+                new S3Signer("us-east-1", "service", () -> keys, new S3Signer.ServerClock(InstantSource.system()));
         assertThat(signer.sign(keys, "GET", URI.create("https://example.amazonaws.com/"), Signer.EMPTY_BODY,
                 Map.of("x-amz-date", "20150830T123600Z")).get("Authorization"))
                 .endsWith("5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");

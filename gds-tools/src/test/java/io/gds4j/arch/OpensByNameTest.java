@@ -114,8 +114,8 @@ class OpensByNameTest {
                 LibCuFile.entries Files.newDirectoryStream
                 LibCuFile.lines Files.readAllLines
                 OpenFiles.descriptors Files.readAllLines
-                ProcessDescriptor.of Files.readAllLines
-                RecordLocks.isListed Files.readString
+                ChannelFile$ProcessDescriptor.of Files.readAllLines
+                DescriptorTable$RecordLocks.isListed Files.readString
                 RemoteFailure.lacksDescriptors FileChannel.open
                 StalledCalls$FileCall.text RandomAccessFile.new
                 StalledCalls.look Files.newDirectoryStream

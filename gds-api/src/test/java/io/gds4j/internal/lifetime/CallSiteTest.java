@@ -10,7 +10,7 @@ class CallSiteTest {
     @CsvSource({
             "io.gds4j.CuFileDriver, false",
             "io.gds4j.diagnosis.Diagnosis, false",
-            "io.gds4j.source.SourcePaths, false",
+            "io.gds4j.source.SourcePath, false",
             "io.gds4j.internal.lifetime.Lifetime, false",
             "io.gds4j.dataset.RecordMemory, false",
             "io.gds4j.remote.HttpSource, false",

@@ -2,6 +2,7 @@ package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Range;
@@ -23,6 +24,7 @@ final class BoxCopies {
     /** Dimensions of the slice. */
     private final List<Long> shape;
     private final List<StridedCopy> copies = new ArrayList<>();
+    private long size;
 
     private BoxCopies(TensorInfo tensor, int dimension, List<Long> shape) {
         this.tensor = tensor;
@@ -30,11 +32,11 @@ final class BoxCopies {
         this.shape = shape;
     }
 
-    /** Returns a slice that is the whole tensor. */
-    static TensorSlice whole(TensorInfo tensor, int rank) {
+    /** Returns the copies of a whole tensor. */
+    static BoxCopies whole(TensorInfo tensor) {
         try {
             long size = tensor.shape().getFirst();
-            return cut(tensor, 0, List.of(new Range(0, size)), tensor.shape(), rank);
+            return cut(tensor, 0, List.of(new Range(0, size)), tensor.shape());
         } catch (Uneven e) {
             throw CheckpointException.of(CheckpointRule.TENSOR_BOXES, tensor.file(), tensor.fileOffset(), tensor.name(),
                     "tensor %s %s".formatted(CheckpointException.quote(tensor.name()), e.getMessage()));
@@ -42,13 +44,12 @@ final class BoxCopies {
     }
 
     /**
-     * Returns a slice of a tensor in several places.
+     * Returns the copies of a slice of a tensor in several places.
      *
      * @param ranges indices of the dimension that the slice keeps, one after the other; without empty ones
      * @param shape dimensions of the slice
      */
-    static TensorSlice cut(TensorInfo tensor, int dimension, List<Range> ranges, List<Long> shape, int rank)
-            throws Uneven {
+    static BoxCopies cut(TensorInfo tensor, int dimension, List<Range> ranges, List<Long> shape) throws Uneven {
         BoxCopies all = new BoxCopies(tensor, dimension, shape);
         List<TensorBox> boxes = tensor.boxes();
         for (int i = 0; i < boxes.size(); i++) {
@@ -65,7 +66,18 @@ final class BoxCopies {
                 kept += range.length();
             }
         }
-        return new TensorSlice(tensor, rank, shape, all.bytes(elements(shape)), all.copies);
+        all.size = all.bytes(elements(shape));
+        return all;
+    }
+
+    /** Returns the bytes of the slice. */
+    long size() {
+        return size;
+    }
+
+    /** Returns the copies, which together fill the slice. */
+    List<StridedCopy> copies() {
+        return copies;
     }
 
     private static long elements(List<Long> shape) {
@@ -128,6 +140,14 @@ final class BoxCopies {
     }
 
     private long bytes(long elements) throws Uneven {
-        return TensorSlicer.bytes(tensor, elements);
+        return bytes(tensor, elements);
+    }
+
+    /** @throws Uneven if the elements are no whole number of bytes */
+    static long bytes(TensorInfo tensor, long elements) throws Uneven {
+        DType type = tensor.dtype();
+        return type.bytes(elements)
+                .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %s elements"
+                        .formatted(type, type.blockElements())));
     }
 }

@@ -41,16 +41,13 @@ public final class ParallelPlan implements Serializable {
     public static final CheckpointRule PLAN_MISMATCH =
             new CheckpointRule("PlanMismatch", "the parallel plan does not fit the checkpoint");
     /** A tensor that the ranks cannot divide as its rule says. */
-    public static final CheckpointRule UNEVEN_SPLIT = new CheckpointRule("UnevenSplit", "cannot be divided");
+    public static final CheckpointRule UNEVEN_SPLIT = TensorSlicer.UNEVEN_SPLIT;
 
     /** A plan whose patterns take too many steps to match with the names of a checkpoint. */
     public static final CheckpointRule PLAN_LIMIT = new CheckpointRule("PlanLimit", "parallel plan too costly");
 
     /** Largest number of ranks. */
     public static final int MAX_WORLD = 65_536;
-
-    /** The last rule of plans that replicate tensors without a rule. */
-    static final ParallelRule REST = new ParallelRule("*", Split.replicate(), true);
 
     private static final String FUNCTION = "ParallelPlan";
 
@@ -107,7 +104,7 @@ public final class ParallelPlan implements Serializable {
 
     /** Returns a plan that gives every tensor to every rank. */
     public static ParallelPlan replicate() {
-        return new ParallelPlan("replicate", List.of(REST));
+        return new ParallelPlan("replicate", List.of(ParallelRule.REST));
     }
 
     /**
@@ -127,7 +124,8 @@ public final class ParallelPlan implements Serializable {
      * @throws CheckpointException INVALID_PLAN if the file breaks a rule; FILE_NOT_FOUND and others if it cannot be read
      */
     public static ParallelPlan read(Path file) {
-        return PlanFile.read(Objects.requireNonNull(file, "file"));
+        PlanFile plan = PlanFile.read(Objects.requireNonNull(file, "file"));
+        return new ParallelPlan(String.valueOf(file.getFileName()), plan.rules(), plan.unfit());
     }
 
     /**
@@ -305,7 +303,8 @@ public final class ParallelPlan implements Serializable {
         }
         int rest = rules.size() - 1;
         int fitting =
-                rest > 0 && rules.getLast().equals(REST) ? matched.get(0, rest).cardinality() : matched.cardinality();
+                rest > 0 && rules.getLast().equals(ParallelRule.REST) ? matched.get(0, rest).cardinality()
+                        : matched.cardinality();
         if (fitting == 0 && !tensors.isEmpty()) {
             throw mismatch(checkpoint, "no rule of the plan %s matches any of the %s tensors; it is for another model"
                     .formatted(CheckpointException.quote(name), tensors.size()));

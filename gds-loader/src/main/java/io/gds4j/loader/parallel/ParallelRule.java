@@ -23,6 +23,9 @@ public record ParallelRule(String pattern, Split split, boolean optional) implem
     /** Longest pattern in characters. */
     public static final int MAX_PATTERN = 1024;
 
+    /** The last rule of plans that replicate tensors without a rule. */
+    static final ParallelRule REST = new ParallelRule("*", Split.replicate(), true);
+
     /**
      * Creates a rule.
      *

@@ -37,12 +37,13 @@ final class PlanFile {
     /** Rules for modules, which come last: the rule of a tensor counts, wherever it stands. */
     private final List<ParallelRule> ofModules = new ArrayList<>();
     private final Set<String> patterns = new HashSet<>();
+    private final Set<String> unfit = new HashSet<>();
     private boolean replicatesUnmatched;
 
     private PlanFile() {
     }
 
-    static ParallelPlan read(Path file) {
+    static PlanFile read(Path file) {
         try {
             PlanFile plan = new PlanFile();
             StrictJson in = new StrictJson(JsonFile.bytes(file));
@@ -53,19 +54,30 @@ final class PlanFile {
             if (plan.rules.isEmpty()) {
                 throw new Malformed(0, "the plan has no rule");
             }
-            String name = String.valueOf(file.getFileName());
-            return plan.replicatesUnmatched ? plan.optional(name) : new ParallelPlan(name, plan.rules, Set.of());
+            if (plan.replicatesUnmatched) {
+                plan.makeOptional();
+            }
+            return plan;
         } catch (Malformed e) {
             throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
         }
     }
 
-    /** Returns a plan of rules that may match nothing, of those for experts that a file has one by one, and of one for all other tensors. */
-    private ParallelPlan optional(String name) {
+    /** Returns the rules in their order, 1 or more. */
+    List<ParallelRule> rules() {
+        return rules;
+    }
+
+    /** Returns patterns for single experts whose rule is for a tensor of all experts, and cannot divide them. */
+    Set<String> unfit() {
+        return unfit;
+    }
+
+    /** Lets rules match nothing, and adds those for experts that a file has one by one, and one for all other tensors. */
+    private void makeOptional() {
         List<ParallelRule> all = new ArrayList<>();
         rules.forEach(rule -> all.add(new ParallelRule(rule.pattern(), rule.split(), true)));
         Map<String, Split> single = new LinkedHashMap<>();
-        Set<String> unfit = new HashSet<>();
         for (ParallelRule rule : rules) {
             String layer = Layers.parameter(rule.pattern());
             if (!Layers.parameter(Layers.layer(rule.pattern())).equals("experts") || !OF_SINGLE.containsKey(layer)) {
@@ -84,8 +96,9 @@ final class PlanFile {
             }
         }
         single.forEach((pattern, split) -> all.add(new ParallelRule(pattern, split, true)));
-        all.add(ParallelPlan.REST);
-        return new ParallelPlan(name, all, unfit);
+        all.add(ParallelRule.REST);
+        rules.clear();
+        rules.addAll(all);
     }
 
     /** Returns the split of a layer of one expert; empty if the split is for a tensor of all experts only. */

@@ -29,7 +29,12 @@ public record TensorSlice(TensorInfo tensor, int rank, List<Long> shape, long by
             return new TensorSlice(tensor, rank, tensor.shape(), length, length == 0 ? List.of()
                     : List.of(new StridedCopy(tensor.fileOffset(), length, 1, length, 0, length)));
         }
-        return BoxCopies.whole(tensor, rank);
+        return of(tensor, rank, tensor.shape(), BoxCopies.whole(tensor));
+    }
+
+    /** Returns a rank's slice of a tensor in several places. */
+    static TensorSlice of(TensorInfo tensor, int rank, List<Long> shape, BoxCopies all) {
+        return new TensorSlice(tensor, rank, shape, all.size(), all.copies());
     }
 
     /** Returns the file that has the bytes of one of the copies. */

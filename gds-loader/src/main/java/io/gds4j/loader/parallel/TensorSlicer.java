@@ -1,7 +1,7 @@
 package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Range;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
@@ -17,6 +17,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Computes the slices of tensors. Pure. Knows all tensors of a checkpoint, because scales follow their weights. */
 final class TensorSlicer {
+    /** The rule of {@link ParallelPlan#UNEVEN_SPLIT}. */
+    static final CheckpointRule UNEVEN_SPLIT = new CheckpointRule("UnevenSplit", "cannot be divided");
+
     private static final Pattern EXPERT = Pattern.compile("(?:^|.*\\.)experts\\.(\\d{1,9})(?:\\..*|$)");
     private static final Set<String> EMBEDDINGS =
             Set.of("embed_tokens", "wte", "tok_embeddings", "token_embd", "word_embeddings", "embed_in");
@@ -97,7 +100,7 @@ final class TensorSlicer {
 
     private static CheckpointException refused(TensorInfo stored, Uneven e) {
         return CheckpointException.of(
-                ParallelPlan.UNEVEN_SPLIT,
+                UNEVEN_SPLIT,
                 stored.file(),
                 -1,
                 stored.name(),
@@ -216,7 +219,7 @@ final class TensorSlicer {
             return new TensorSlice(tensor, rank, shape, 0, List.of());
         }
         if (!tensor.isInOnePlace()) {
-            return BoxCopies.cut(tensor, dimension, joined, shape, rank);
+            return TensorSlice.of(tensor, rank, shape, BoxCopies.cut(tensor, dimension, joined, shape));
         }
         long rows = 1;
         long inner = 1;
@@ -230,14 +233,15 @@ final class TensorSlicer {
                 inner *= shape.get(i);
             }
         }
-        long slicePitch = bytes(tensor, kept * inner);
+        long slicePitch = BoxCopies.bytes(tensor, kept * inner);
         List<StridedCopy> copies = new ArrayList<>(joined.size());
         long sliceOffset = 0;
         for (Range range : joined) {
-            long fileOffset = tensor.fileOffset() + bytes(tensor, range.start() * inner);
-            long width = bytes(tensor, range.length() * inner);
+            long fileOffset = tensor.fileOffset() + BoxCopies.bytes(tensor, range.start() * inner);
+            long width = BoxCopies.bytes(tensor, range.length() * inner);
             copies.add(rows == 1 ? new StridedCopy(fileOffset, width, 1, width, sliceOffset, width)
-                    : new StridedCopy(fileOffset, width, rows, bytes(tensor, size * inner), sliceOffset, slicePitch));
+                    : new StridedCopy(fileOffset, width, rows, BoxCopies.bytes(tensor, size * inner), sliceOffset,
+                            slicePitch));
             sliceOffset += width;
         }
         return new TensorSlice(tensor, rank, shape, Math.multiplyExact(slicePitch, rows), copies);
@@ -255,12 +259,5 @@ final class TensorSlicer {
             }
         }
         return merged;
-    }
-
-    static long bytes(TensorInfo tensor, long elements) throws Uneven {
-        DType type = tensor.dtype();
-        return type.bytes(elements)
-                .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %s elements"
-                        .formatted(type, type.blockElements())));
     }
 }

@@ -118,46 +118,46 @@ final class CurlWire implements NativeHttp.Wire {
     }
 
     private void configure(long easy, NativeHttp.Request request, Arena arena) throws IOException {
-        set(easy, CurlOption.NOSIGNAL, 1);
-        set(easy, CurlOption.SHARE, share);
-        set(easy, CurlOption.ERRORBUFFER, error.address());
-        set(easy, CurlOption.URL, arena.allocateFrom(request.uri().toASCIIString()).address());
-        set(easy, CurlOption.PROTOCOLS, CurlOption.HTTP_AND_HTTPS);
-        set(easy, CurlOption.HTTP_VERSION, CurlOption.HTTP_1_1);
-        set(easy, CurlOption.PATH_AS_IS, 1);
-        set(easy, CurlOption.HTTP_CONTENT_DECODING, 0);
-        set(easy, CurlOption.SUPPRESS_CONNECT_HEADERS, 1);
-        set(easy, CurlOption.BUFFERSIZE, BUFFER_BYTES);
-        set(easy, CurlOption.CONNECTTIMEOUT_MS, request.connectTimeout().toMillis());
-        set(easy, CurlOption.SSLVERSION, CurlOption.TLS_1_2);
+        set(easy, Option.NOSIGNAL, 1);
+        set(easy, Option.SHARE, share);
+        set(easy, Option.ERRORBUFFER, error.address());
+        set(easy, Option.URL, arena.allocateFrom(request.uri().toASCIIString()).address());
+        set(easy, Option.PROTOCOLS, Option.HTTP_AND_HTTPS);
+        set(easy, Option.HTTP_VERSION, Option.HTTP_1_1);
+        set(easy, Option.PATH_AS_IS, 1);
+        set(easy, Option.HTTP_CONTENT_DECODING, 0);
+        set(easy, Option.SUPPRESS_CONNECT_HEADERS, 1);
+        set(easy, Option.BUFFERSIZE, BUFFER_BYTES);
+        set(easy, Option.CONNECTTIMEOUT_MS, request.connectTimeout().toMillis());
+        set(easy, Option.SSLVERSION, Option.TLS_1_2);
         // libcurl itself trusts no certificate: CurlTls asks who decides.
-        set(easy, CurlOption.CAPATH, arena.allocateFrom("/dev/null").address());
-        set(easy, CurlOption.CAINFO, 0);
-        set(easy, CurlOption.SSL_CTX_FUNCTION, CurlTls.PREPARE.address());
-        set(easy, CurlOption.SSL_CTX_DATA, easy);
+        set(easy, Option.CAPATH, arena.allocateFrom("/dev/null").address());
+        set(easy, Option.CAINFO, 0);
+        set(easy, Option.SSL_CTX_FUNCTION, CurlTls.PREPARE.address());
+        set(easy, Option.SSL_CTX_DATA, easy);
         if (request.proxy().isEmpty()) {
-            set(easy, CurlOption.RESOLVE, node(pinned(request), 0, arena));
+            set(easy, Option.RESOLVE, node(pinned(request), 0, arena));
         }
         // The library must not look at variables of proxies: the program names one, or none.
-        set(easy, CurlOption.NOPROXY, arena.allocateFrom("").address());
-        set(easy, CurlOption.PROXY, arena.allocateFrom(request.proxy().map(CurlWire::url).orElse("")).address());
-        set(easy, CurlOption.HTTPHEADER, lines(request.headers(), arena));
-        set(easy, CurlOption.PROXYHEADER, lines(request.proxyHeaders(), arena));
-        set(easy, CurlOption.HEADERFUNCTION, ON_HEADER.address());
-        set(easy, CurlOption.HEADERDATA, easy);
-        set(easy, CurlOption.WRITEFUNCTION, ON_BODY.address());
-        set(easy, CurlOption.WRITEDATA, easy);
+        set(easy, Option.NOPROXY, arena.allocateFrom("").address());
+        set(easy, Option.PROXY, arena.allocateFrom(request.proxy().map(CurlWire::url).orElse("")).address());
+        set(easy, Option.HTTPHEADER, lines(request.headers(), arena));
+        set(easy, Option.PROXYHEADER, lines(request.proxyHeaders(), arena));
+        set(easy, Option.HEADERFUNCTION, ON_HEADER.address());
+        set(easy, Option.HEADERDATA, easy);
+        set(easy, Option.WRITEFUNCTION, ON_BODY.address());
+        set(easy, Option.WRITEDATA, easy);
         if (request.body().isPresent()) {
             MemorySegment body = request.body().get();
-            set(easy, CurlOption.UPLOAD_BUFFERSIZE, BUFFER_BYTES);
-            set(easy, CurlOption.POSTFIELDSIZE_LARGE, body.byteSize());
-            set(easy, CurlOption.POSTFIELDS, body.byteSize() == 0 ? arena.allocateFrom("").address() : body.address());
+            set(easy, Option.UPLOAD_BUFFERSIZE, BUFFER_BYTES);
+            set(easy, Option.POSTFIELDSIZE_LARGE, body.byteSize());
+            set(easy, Option.POSTFIELDS, body.byteSize() == 0 ? arena.allocateFrom("").address() : body.address());
         } else if (request.method().equals("HEAD")) {
-            set(easy, CurlOption.NOBODY, 1);
+            set(easy, Option.NOBODY, 1);
         }
         // libcurl repeats a request whose kept connection ends without an answer, and does not say so.
-        set(easy, CurlOption.FRESH_CONNECT, request.isOnce() ? 1 : 0);
-        set(easy, CurlOption.CUSTOMREQUEST, arena.allocateFrom(request.method()).address());
+        set(easy, Option.FRESH_CONNECT, request.isOnce() ? 1 : 0);
+        set(easy, Option.CUSTOMREQUEST, arena.allocateFrom(request.method()).address());
     }
 
     /** Returns the addresses as those of every host: libcurl must not look up a name again, whose addresses may have changed. */
@@ -279,5 +279,45 @@ final class CurlWire implements NativeHttp.Wire {
         } finally {
             multi = 0;
         }
+    }
+
+    /** Options of curl.h and their values. */
+    private static final class Option {
+        static final int SSLVERSION = 32;
+        static final int NOBODY = 44;
+        static final int FRESH_CONNECT = 74;
+        static final int HTTP_VERSION = 84;
+        static final int BUFFERSIZE = 98;
+        static final int NOSIGNAL = 99;
+        static final int CONNECTTIMEOUT_MS = 156;
+        static final int HTTP_CONTENT_DECODING = 158;
+        /** Newer versions have a text in its place, and keep this one. */
+        static final int PROTOCOLS = 181;
+        static final int PATH_AS_IS = 234;
+        static final int SUPPRESS_CONNECT_HEADERS = 265;
+        static final int UPLOAD_BUFFERSIZE = 280;
+        static final int WRITEDATA = 10001;
+        static final int URL = 10002;
+        static final int PROXY = 10004;
+        static final int ERRORBUFFER = 10010;
+        static final int POSTFIELDS = 10015;
+        static final int HTTPHEADER = 10023;
+        static final int HEADERDATA = 10029;
+        static final int CUSTOMREQUEST = 10036;
+        static final int CAINFO = 10065;
+        static final int CAPATH = 10097;
+        static final int SHARE = 10100;
+        static final int SSL_CTX_DATA = 10109;
+        static final int NOPROXY = 10177;
+        static final int RESOLVE = 10203;
+        static final int PROXYHEADER = 10228;
+        static final int WRITEFUNCTION = 20011;
+        static final int HEADERFUNCTION = 20079;
+        static final int SSL_CTX_FUNCTION = 20108;
+        static final int POSTFIELDSIZE_LARGE = 30120;
+
+        static final long HTTP_AND_HTTPS = 3;
+        static final long HTTP_1_1 = 2;
+        static final long TLS_1_2 = 6;
     }
 }

@@ -3,10 +3,17 @@ package io.gds4j.spark.catalogue;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -57,5 +64,38 @@ public final class CheckpointSource implements TableProvider, DataSourceRegister
                     "%s needs one path: spark.read().format(\"%s\").load(PATH)".formatted(NAME, NAME));
         }
         return new CheckpointTable(NAME + " " + path, TensorRows.of(Checkpoint.open(Path.of(path).toAbsolutePath())));
+    }
+
+    /** The tensors of one checkpoint. */
+    private static final class CheckpointTable implements SupportsRead {
+        private final String name;
+        private final List<Object[]> rows;
+
+        CheckpointTable(String name, List<Object[]> rows) {
+            this.name = name;
+            this.rows = rows;
+        }
+
+        @Override
+        public String name() {
+            return name;
+        }
+
+        @Override
+        public Column[] columns() {
+            return Arrays.stream(TensorRows.SCHEMA.fields())
+                    .map(field -> Column.create(field.name(), field.dataType(), field.nullable()))
+                    .toArray(Column[]::new);
+        }
+
+        @Override
+        public Set<TableCapability> capabilities() {
+            return Set.of(TableCapability.BATCH_READ);
+        }
+
+        @Override
+        public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+            return new TensorScanBuilder(name, rows);
+        }
     }
 }

@@ -1,5 +1,6 @@
 package io.gds4j.loader.internal.file;
 
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.LinkOutsideException;
 import io.gds4j.internal.file.TrustedFolder;
 import java.io.IOException;
@@ -19,6 +20,12 @@ public final class Links {
     private final Path named;
     private final TrustedFolder folder;
 
+    /** Rules by which a thread opens files. */
+    public interface Rules {
+        /** Does work under these rules, on any thread. */
+        void apply(Runnable work);
+    }
+
     private Links(Path named, TrustedFolder folder) {
         this.named = named;
         this.folder = folder;
@@ -36,12 +43,19 @@ public final class Links {
             return action.get(); // objects of servers and members of archives are no links
         }
         Path folder = Files.isDirectory(named) ? named : Objects.requireNonNullElse(named.getParent(), Path.of("."));
-        Links links = new Links(named, new TrustedFolder(OpenedFile.realPath(folder)));
+        Links links = new Links(named, new TrustedFolder(realPath(folder)));
         return ScopedValue.where(CURRENT, links).call(action::get);
     }
 
+    /** Returns the absolute path of a folder without links, spelt as the kernel spells the paths of the files below. */
+    private static Path realPath(Path folder) throws IOException {
+        try (FoundFile found = FoundFile.at(ThreadLibc.descriptors(), folder)) {
+            return found.place();
+        }
+    }
+
     /** Returns the rule of this thread for other threads. */
-    static OpenedFile.Rules rules() {
+    static Rules rules() {
         Links links = CURRENT.isBound() ? CURRENT.get() : null;
         return links == null ? Runnable::run : work -> ScopedValue.where(CURRENT, links).run(work);
     }

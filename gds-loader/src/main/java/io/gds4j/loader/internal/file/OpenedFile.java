@@ -1,9 +1,6 @@
 package io.gds4j.loader.internal.file;
 
-import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixDescriptors;
-import io.gds4j.internal.file.Descriptors;
 import io.gds4j.internal.file.FileStatus;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.lifetime.Undo;
@@ -31,10 +28,6 @@ import org.jspecify.annotations.Nullable;
  * and opened afterwards. Thread-safe.
  */
 public final class OpenedFile implements AutoCloseable {
-    /** Another libc than that of the process. */
-    private static final ScopedValue<Posix> LIBC = ScopedValue.newInstance();
-    private static final PosixDescriptors DESCRIPTORS = new PosixDescriptors(OpenedFile::posix);
-
     private final FileChannel channel;
     private final @Nullable FoundFile found;
     private final @Nullable RangeSource source;
@@ -55,7 +48,7 @@ public final class OpenedFile implements AutoCloseable {
             FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
             return new OpenedFile(channel, null, path instanceof SourcePath remote ? remote.openSource() : null);
         }
-        FoundFile found = FoundFile.at(libc(), path);
+        FoundFile found = FoundFile.at(ThreadLibc.descriptors(), path);
         return Undo.ifFails(found::close, () -> {
             if (!found.status().isRegularFile()) {
                 throw new FileSystemException(path.toString(), null, "not a regular file");
@@ -71,18 +64,11 @@ public final class OpenedFile implements AutoCloseable {
         });
     }
 
-    /** Returns the absolute path of a folder without links, spelt as the kernel spells the paths of the files below. */
-    static Path realPath(Path folder) throws IOException {
-        try (FoundFile found = FoundFile.at(libc(), folder)) {
-            return found.place();
-        }
-    }
-
     /** Returns the exception for a loop of links if the path is one; java.nio has no exception of its own for that. */
     public static IOException loopOr(Path path, IOException e) {
         if (path.getFileSystem() == FileSystems.getDefault()) {
             try {
-                FoundFile.at(libc(), path).close();
+                FoundFile.at(ThreadLibc.descriptors(), path).close();
             } catch (FileSystemLoopException loop) {
                 return loop;
             } catch (IOException other) {
@@ -92,30 +78,16 @@ public final class OpenedFile implements AutoCloseable {
         return e;
     }
 
-    private static Optional<Descriptors> libc() {
-        return DESCRIPTORS.isUsable() ? Optional.of(DESCRIPTORS) : Optional.empty();
-    }
-
-    private static Posix posix() {
-        return LIBC.isBound() ? LIBC.get() : FfmPosix.instance();
-    }
-
     /** Returns the result of an action whose files the thread opens by another libc: tests let its calls fail. */
     public static <T> T with(Posix libc, Callable<T> action) throws Exception {
-        return ScopedValue.where(LIBC, libc).call(action::call);
-    }
-
-    /** Rules by which a thread opens files. */
-    public interface Rules {
-        /** Does work under these rules, on any thread. */
-        void apply(Runnable work);
+        return ThreadLibc.with(libc, action);
     }
 
     /** Returns the rules of this thread. */
-    public static Rules rules() {
-        Rules links = Links.rules();
-        Posix libc = LIBC.isBound() ? LIBC.get() : null;
-        return libc == null ? links : work -> ScopedValue.where(LIBC, libc).run(() -> links.apply(work));
+    public static Links.Rules rules() {
+        Links.Rules links = Links.rules();
+        Posix libc = ThreadLibc.other();
+        return libc == null ? links : work -> ThreadLibc.run(libc, () -> links.apply(work));
     }
 
     /** Returns the channel to read from. */

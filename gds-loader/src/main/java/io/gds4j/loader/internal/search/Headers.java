@@ -5,6 +5,7 @@ import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.internal.file.Links;
 import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.source.FileVersion;
 import java.nio.file.Path;
@@ -58,7 +59,7 @@ final class Headers {
     }
 
     private List<Header> readAll(int threads) {
-        OpenedFile.Rules rules = OpenedFile.rules();
+        Links.Rules rules = OpenedFile.rules();
         new Workers("gds-header-", threads, paths.size(), () -> number -> rules.apply(() -> readOne(number)))
                 .run("Checkpoint.open");
         int failed = good.get();
