@@ -9,7 +9,11 @@ import io.gds4j.config.CuFileConfig;
  * @param backend {@code auto} or the name of a backend
  */
 record BackendChoice(CuFileConfig config, String backend) {
+
+    /** Names no backend: the first that serves this machine opens. */
+    static final String AUTO = "auto";
+
     boolean isAuto() {
-        return backend.equals(Backends.AUTO);
+        return backend.equals(AUTO);
     }
 }

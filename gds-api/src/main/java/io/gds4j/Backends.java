@@ -27,7 +27,6 @@ import java.util.stream.Stream;
 /** Finds backends and chooses one. */
 final class Backends {
     private static final String FUNCTION = "cuFileDriverOpen";
-    static final String AUTO = "auto";
     private static final String SERVICE_FILE = "META-INF/services/" + CuFileBackendProvider.class.getName();
     private static final List<String> OWN_PROVIDERS =
             List.of("io.gds4j.libcufile.LibCuFileBackendProvider", "io.gds4j.compat.CompatBackendProvider");
@@ -106,11 +105,11 @@ final class Backends {
 
     static CuFileBackend choose(String name, CuFileConfig config, List<CuFileBackendProvider> providers) {
         List<CuFileBackendProvider> candidates = providers.stream()
-                .filter(provider -> name.equals(AUTO) || name.equals(provider.name()))
+                .filter(provider -> name.equals(BackendChoice.AUTO) || name.equals(provider.name()))
                 .toList();
         List<String> refusals = new ArrayList<>();
         List<String> unsupported = new ArrayList<>();
-        boolean auto = name.equals(AUTO);
+        boolean auto = name.equals(BackendChoice.AUTO);
         boolean directOnly = config.directStorage() == DirectStorage.REQUIRE;
         for (CuFileBackendProvider provider : candidates) {
             switch (auto || directOnly ? provider.probeForAuto(config) : provider.probe(config)) {
@@ -149,7 +148,7 @@ final class Backends {
                     CuFileError.DRIVER_NOT_INITIALIZED,
                     "no backend on the class path or module path: add io.gds4j:gds-compat");
         }
-        String names = Stream.concat(Stream.of(AUTO), providers.stream().map(CuFileBackendProvider::name))
+        String names = Stream.concat(Stream.of(BackendChoice.AUTO), providers.stream().map(CuFileBackendProvider::name))
                 .collect(Collectors.joining(", "));
         throw failure(CuFileError.INVALID_VALUE, "backend is '%s', allowed: %s".formatted(name, names));
     }

@@ -101,7 +101,7 @@ public final class CuFileDriver implements AutoCloseable {
      *         PLATFORM_NOT_SUPPORTED without native access, glibc or a 64-bit JVM; the message names the remedy
      */
     public static CuFileDriver open(CuFileConfig config) {
-        return open(config, Backends.AUTO);
+        return open(config, BackendChoice.AUTO);
     }
 
     /**

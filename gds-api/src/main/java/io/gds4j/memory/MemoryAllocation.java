@@ -4,7 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Lifetime;
-import io.gds4j.internal.lifetime.MemoryCopies;
+import io.gds4j.internal.lifetime.MemoryUses;
 import java.lang.foreign.MemorySegment;
 import java.util.HashSet;
 import java.util.List;
@@ -37,7 +37,7 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
     /** Needs no synchronisation: a record is immutable, and a second query of the driver is harmless. */
     private @Nullable KnownContext cudaContext;
     /** Null for memory that no allocator made. */
-    private volatile @Nullable MemoryCopies<MemoryRange> copies;
+    private volatile MemoryUses.@Nullable Copies<MemoryRange> copies;
 
     /** @param source the object that asked the CUDA driver, compared by identity */
     private record KnownContext(Object source, long context) {
@@ -179,8 +179,8 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
         return bytes;
     }
 
-    private void whileHeld(String function, Consumer<MemoryCopies<MemoryRange>> work) {
-        MemoryCopies<MemoryRange> by = copies;
+    private void whileHeld(String function, Consumer<MemoryUses.Copies<MemoryRange>> work) {
+        MemoryUses.Copies<MemoryRange> by = copies;
         if (by == null) {
             throw CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, function,
                     "no allocator of a driver made this memory; MemoryAllocator copies and fills its range()");
@@ -194,7 +194,7 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
     }
 
     /** Lets this memory copy and fill itself. */
-    void copiedBy(MemoryCopies<MemoryRange> by) {
+    void copiedBy(MemoryUses.Copies<MemoryRange> by) {
         copies = by;
     }
 

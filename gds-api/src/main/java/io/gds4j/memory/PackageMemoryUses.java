@@ -2,7 +2,6 @@ package io.gds4j.memory;
 
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.Loan;
-import io.gds4j.internal.lifetime.MemoryCopies;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import java.util.function.LongConsumer;
@@ -50,7 +49,7 @@ final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, 
     }
 
     @Override
-    public void copiedBy(MemoryAllocation allocation, MemoryCopies<MemoryRange> copies) {
+    public void copiedBy(MemoryAllocation allocation, MemoryUses.Copies<MemoryRange> copies) {
         allocation.copiedBy(copies);
     }
 

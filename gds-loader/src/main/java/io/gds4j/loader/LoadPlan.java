@@ -22,7 +22,6 @@ import io.gds4j.loader.internal.load.LoadOptions.Io;
 import io.gds4j.loader.internal.load.LoadOptions.Target;
 import io.gds4j.loader.internal.load.LoadRun;
 import io.gds4j.loader.internal.load.MappedFiles;
-import io.gds4j.loader.internal.load.PlacementListener;
 import io.gds4j.loader.internal.load.TurnRing;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.TensorSlice;
@@ -596,7 +595,7 @@ public final class LoadPlan {
         if (ring == null) {
             refuseConversion();
         }
-        PlacementListener progress = new PlacementListener() {
+        Layout.Listener progress = new Layout.Listener() {
             @Override
             public void moved(long done, long total, Path file, long nanos) {
                 listener.progress(new LoadProgress(done, total, file, nanos));

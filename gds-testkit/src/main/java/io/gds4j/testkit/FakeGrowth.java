@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 
@@ -15,7 +16,7 @@ final class FakeGrowth implements GrowableMemory {
     /** Bytes of a page; smaller than those of real GPUs, to suit small fakes. */
     private static final long PAGE = 1 << 16;
 
-    private final FakeAllocator allocator;
+    private final MemoryAllocator allocator;
     private final FakeMemory memory;
     private final FakeSchedule schedule;
     private final FakeMemory.Region region;
@@ -24,7 +25,7 @@ final class FakeGrowth implements GrowableMemory {
     private MemoryAllocation allocation;
     private boolean closed;
 
-    FakeGrowth(FakeAllocator allocator, FakeMemory memory, FakeSchedule schedule, long maximum, int device) {
+    FakeGrowth(MemoryAllocator allocator, FakeMemory memory, FakeSchedule schedule, long maximum, int device) {
         this.allocator = allocator;
         this.memory = memory;
         this.schedule = schedule;

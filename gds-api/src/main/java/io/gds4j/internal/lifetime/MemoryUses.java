@@ -1,5 +1,6 @@
 package io.gds4j.internal.lifetime;
 
+import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
@@ -72,7 +73,7 @@ public abstract class MemoryUses<R, A, D> {
     public abstract void beforeFree(A allocation, LongConsumer listener);
 
     /** Lets an allocation copy and fill itself; called before the program has it. */
-    public abstract void copiedBy(A allocation, MemoryCopies<R> copies);
+    public abstract void copiedBy(A allocation, Copies<R> copies);
 
     /**
      * Returns the CUDA context of an allocation if this source, compared by identity, has remembered it, or 0. Asking the driver takes each
@@ -82,4 +83,20 @@ public abstract class MemoryUses<R, A, D> {
 
     /** Remembers the CUDA context of an allocation, which is not 0; the last source replaces any other. */
     public abstract void rememberCudaContext(A allocation, Object source, long context);
+
+    /**
+     * Copies and fills memory, for allocations that do so themselves. The methods are those of an allocator.
+     *
+     * @param <R> a range of memory
+     */
+    public interface Copies<R> {
+        /** Copies {@code to.byteSize()} bytes from the start of a range to the host. */
+        void copyToHost(R from, MemorySegment to);
+
+        /** Copies {@code from.byteSize()} bytes of the host to the start of a range. */
+        void copyFromHost(MemorySegment from, R to);
+
+        /** Sets every byte of a range. */
+        void fill(R range, byte value);
+    }
 }

@@ -6,3 +6,6 @@
 package io.gds4j.internal.lifetime;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   MemoryRangeTest: MemoryUses

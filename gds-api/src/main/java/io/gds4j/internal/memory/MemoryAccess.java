@@ -1,6 +1,5 @@
 package io.gds4j.internal.memory;
 
-import io.gds4j.internal.lifetime.MemoryCopies;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryAllocation;
@@ -18,7 +17,7 @@ public final class MemoryAccess {
 
     /** Lets an allocation copy and fill itself by an allocator, and returns it. */
     public static MemoryAllocation copiedBy(MemoryAllocator allocator, MemoryAllocation allocation) {
-        USES.copiedBy(allocation, new MemoryCopies<>() {
+        USES.copiedBy(allocation, new MemoryUses.Copies<>() {
             @Override
             public void copyToHost(MemoryRange from, MemorySegment to) {
                 allocator.copyToHost(from, to);

@@ -241,4 +241,13 @@ public record Layout(
         forEachRead((file, fileOffset, length, gathered) -> sum[0] += length);
         return sum[0];
     }
+
+    /** Receives what is in place, one call at a time. */
+    public interface Listener {
+        /** Called after each request, with the file of the request and the time since the load began. */
+        void moved(long bytes, long totalBytes, Path file, long nanos);
+
+        /** Called when all bytes of a tensor are in place. */
+        void placed(TensorInfo tensor);
+    }
 }

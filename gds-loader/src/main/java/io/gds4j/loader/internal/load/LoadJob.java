@@ -62,7 +62,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             @Nullable TurnRing ring,
             int tensors,
             long bytes,
-            PlacementListener progress,
+            Layout.Listener progress,
             Runnable started,
             BiFunction<LoadJob<R>, Outcome, R> result) {
     }

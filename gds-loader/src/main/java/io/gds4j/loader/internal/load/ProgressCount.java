@@ -9,7 +9,7 @@ final class ProgressCount {
     private static final int NEVER = Integer.MAX_VALUE;
 
     private final Layout layout;
-    private final PlacementListener listener;
+    private final Layout.Listener listener;
     private final long total;
     /** For each tensor, the number of units of work that are not done yet. */
     private final int[] outstanding;
@@ -19,7 +19,7 @@ final class ProgressCount {
 
     private long done;
 
-    ProgressCount(Layout layout, PlacementListener listener) {
+    ProgressCount(Layout layout, Layout.Listener listener) {
         this.layout = layout;
         this.listener = listener;
         this.total = layout.tensorBytes();

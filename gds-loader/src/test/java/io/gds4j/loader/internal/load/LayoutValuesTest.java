@@ -184,7 +184,7 @@ class LayoutValuesTest {
     void progressTellsEachTensorOnce() {
         List<String> told = new ArrayList<>();
         Layout layout = layout(List.of(), WORKS, Map.of(1, List.of(2)));
-        ProgressCount count = new ProgressCount(layout, new PlacementListener() {
+        ProgressCount count = new ProgressCount(layout, new Layout.Listener() {
             @Override
             public void moved(long bytes, long totalBytes, Path file, long nanos) {
                 told.add(bytes + " of " + totalBytes + (nanos > 0 && nanos < 3_600_000_000_000L ? "" : " in " + nanos));
