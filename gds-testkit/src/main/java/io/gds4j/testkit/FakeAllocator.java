@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.internal.memory.SegmentChecks;
 import io.gds4j.internal.plain.PlainAllocator;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
@@ -95,10 +96,7 @@ final class FakeAllocator implements MemoryAllocator {
     @Override
     public void copyToHost(MemoryRange from, MemorySegment to) {
         checkRoom(to.byteSize(), from.length());
-        if (to.isReadOnly()) {
-            throw CuFileException.invalid(COPY, "the segment is read-only");
-        }
-        checkAccessible(to);
+        SegmentChecks.writable(to);
         copy(from.slice(0, to.byteSize()), to, true);
     }
 
@@ -106,7 +104,7 @@ final class FakeAllocator implements MemoryAllocator {
     public void copyFromHost(MemorySegment from, MemoryRange to) {
         checkRoom(from.byteSize(), to.length());
         checkWritable(to);
-        checkAccessible(from);
+        SegmentChecks.readable(from);
         copy(to.slice(0, from.byteSize()), from, false);
     }
 
@@ -114,7 +112,8 @@ final class FakeAllocator implements MemoryAllocator {
         range.retain();
         try {
             MemorySegment bytes = bytes(range, COPY);
-            MemorySegment.copy(toHost ? bytes : host, 0, toHost ? host : bytes, 0, host.byteSize());
+            SegmentChecks.whileOpen(
+                    () -> MemorySegment.copy(toHost ? bytes : host, 0, toHost ? host : bytes, 0, host.byteSize()));
         } finally {
             range.release();
         }
@@ -137,7 +136,7 @@ final class FakeAllocator implements MemoryAllocator {
         checkWritable(range);
         range.retain();
         try {
-            bytes(range, "MemoryAllocator.fill").fill(value);
+            SegmentChecks.whileOpen(() -> bytes(range, "MemoryAllocator.fill").fill(value));
         } finally {
             range.release();
         }
@@ -158,16 +157,6 @@ final class FakeAllocator implements MemoryAllocator {
     private static void checkWritable(MemoryRange range) {
         if (!range.isWritable()) {
             throw CuFileException.invalid(COPY, range + " is read-only");
-        }
-    }
-
-    private static void checkAccessible(MemorySegment segment) {
-        if (!segment.scope().isAlive()) {
-            throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, COPY, "the segment's arena is closed");
-        }
-        if (!segment.isAccessibleBy(Thread.currentThread())) {
-            throw CuFileException.of(
-                    CuFileError.CUDA_POINTER_INVALID, COPY, "the segment is confined to another thread");
         }
     }
 

@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.internal.memory.SegmentChecks;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -74,24 +75,32 @@ public final class PlainAllocator implements MemoryAllocator {
     @Override
     public void copyToHost(MemoryRange from, MemorySegment to) {
         checkRoom(to.byteSize(), from.length());
-        MemorySegment.copy(segment(from, COPY), 0, to, 0, to.byteSize());
+        copy(segment(from, COPY), to, to.byteSize());
     }
 
     @Override
     public void copyFromHost(MemorySegment from, MemoryRange to) {
         checkRoom(from.byteSize(), to.length());
-        MemorySegment.copy(from, 0, segment(to, COPY), 0, from.byteSize());
+        copy(from, segment(to, COPY), from.byteSize());
     }
 
     @Override
     public void copy(MemoryRange from, MemoryRange to) {
         checkRoom(from.length(), to.length());
-        MemorySegment.copy(segment(from, COPY), 0, segment(to, COPY), 0, from.length());
+        copy(segment(from, COPY), segment(to, COPY), from.length());
+    }
+
+    private static void copy(MemorySegment from, MemorySegment to, long bytes) {
+        SegmentChecks.readable(from);
+        SegmentChecks.writable(to);
+        SegmentChecks.whileOpen(() -> MemorySegment.copy(from, 0, to, 0, bytes));
     }
 
     @Override
     public void fill(MemoryRange range, byte value) {
-        segment(range, "MemoryAllocator.fill").fill(value);
+        MemorySegment segment = segment(range, "MemoryAllocator.fill");
+        SegmentChecks.writable(segment);
+        SegmentChecks.whileOpen(() -> segment.fill(value));
     }
 
     @Override

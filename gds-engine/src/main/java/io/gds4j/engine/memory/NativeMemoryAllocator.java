@@ -8,6 +8,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.internal.memory.SegmentChecks;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
@@ -172,13 +173,10 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     @Override
     public void copyToHost(MemoryRange from, MemorySegment to) {
         checkFits(from, to.byteSize());
-        checkAccessible(to);
-        if (to.isReadOnly()) {
-            throw CuFileException.invalid(COPY, "the segment is read-only");
-        }
+        SegmentChecks.writable(to);
         from.retain();
         try {
-            copies.toHost(from, to);
+            SegmentChecks.whileOpen(() -> copies.toHost(from, to));
         } finally {
             from.release();
         }
@@ -187,11 +185,11 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     @Override
     public void copyFromHost(MemorySegment from, MemoryRange to) {
         checkFits(to, from.byteSize());
-        checkAccessible(from);
+        SegmentChecks.readable(from);
         checkWritable(to);
         to.retain();
         try {
-            copies.fromHost(from, to);
+            SegmentChecks.whileOpen(() -> copies.fromHost(from, to));
         } finally {
             to.release();
         }
@@ -235,7 +233,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         try {
             to.retain();
             try {
-                work.run();
+                SegmentChecks.whileOpen(work);
             } finally {
                 to.release();
             }
@@ -262,7 +260,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         checkWritable(range);
         range.retain();
         try {
-            copies.fill(range, value);
+            SegmentChecks.whileOpen(() -> copies.fill(range, value));
         } finally {
             range.release();
         }
@@ -336,16 +334,6 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     COPY,
                     "%s bytes do not fit into a range of %s bytes".formatted(size, range.length()));
-        }
-    }
-
-    private static void checkAccessible(MemorySegment segment) {
-        if (!segment.scope().isAlive()) {
-            throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, COPY, "the segment's arena is closed");
-        }
-        if (!segment.isAccessibleBy(Thread.currentThread())) {
-            throw CuFileException.of(
-                    CuFileError.CUDA_POINTER_INVALID, COPY, "the segment is confined to another thread");
         }
     }
 

@@ -17,6 +17,7 @@ import io.gds4j.testkit.GuardedMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -83,6 +84,35 @@ public abstract class BufferContract extends BackendContract {
         }
         Failures.expect(CuFileError.CUDA_POINTER_INVALID, memory::toByteArray);
         Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> memory.fill(0));
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void segmentsThatCannotBeCopiedAreRefused(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator().allocate(kind, 100)) {
+            MemorySegment closed;
+            try (Arena arena = Arena.ofConfined()) {
+                closed = arena.allocate(8);
+            }
+            MemoryRange gone;
+            try (Arena arena = Arena.ofShared()) {
+                gone = MemoryRange.ofSegment(arena.allocate(8));
+            }
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> memory.copyTo(closed));
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> memory.copyFrom(closed));
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> allocator().fill(gone, (byte) 1));
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> allocator().copy(gone, memory.range()));
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment confined = arena.allocate(8);
+                CompletableFuture.runAsync(() -> {
+                    Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> memory.copyTo(confined));
+                    Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> memory.copyFrom(confined));
+                }).join();
+            }
+            MemorySegment constant = MemorySegment.ofArray(new byte[8]).asReadOnly();
+            Failures.expect(CuFileError.INVALID_VALUE, () -> memory.copyTo(constant));
+            memory.copyFrom(constant);
+        }
     }
 
     @ParameterizedTest
