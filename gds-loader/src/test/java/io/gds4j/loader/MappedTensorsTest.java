@@ -10,6 +10,7 @@ import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
@@ -292,6 +293,25 @@ class MappedTensorsTest {
                     assertThat(left).containsExactly(file);
                 }
             }
+        }
+    }
+
+    /** As for a file that was cut and deleted: nothing tells its name. */
+    @Test
+    void saveOfACutMapWithoutANameFailsAsItsBytesDo() throws IOException {
+        float[] values = new float[100_000];
+        SavePlan.builder().tensor("a", values, values.length).toFile(file).save();
+        try (LoadedTensors mapped = plan().map()) {
+            SavePlan save = SavePlan.builder().tensor("a", DType.F32, mapped.segment("a"), values.length)
+                    .toFile(folder.resolve("to.safetensors"));
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                channel.truncate(5000);
+            }
+            CuFileException cut = catchThrowableOfType(CuFileException.class, save::save);
+            assertThat(cut).isNotNull();
+            assertThat(cut.error()).isEqualTo(CuFileError.IO_ERROR);
+            assertThat(cut.errno()).hasValue(Errno.EFAULT);
+            assertThat(cut).hasCauseInstanceOf(InternalError.class);
         }
     }
 

@@ -1,6 +1,8 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import java.util.List;
 import java.util.Optional;
 
@@ -32,11 +34,21 @@ record SaveContent(
     /**
      * Returns what to throw for Java's error of a mapped byte that is gone: it names no file.
      *
-     * @throws InternalError as it is if no file of the plan was cut
+     * @throws InternalError as it is if no tensor of the plan is mapped
      */
     CuFileException cut(InternalError fault) {
-        return files.stream().flatMap(file -> file.tensors().stream()).flatMap(tensor -> tensor.cut().stream())
-                .findFirst().orElseThrow(() -> fault);
+        List<SaveTensor> mapped = files.stream().flatMap(file -> file.tensors().stream())
+                .filter(SaveTensor::isMapped).toList();
+        if (mapped.isEmpty()) {
+            throw fault;
+        }
+        return mapped.stream().flatMap(tensor -> tensor.cut().stream()).findFirst().orElseGet(() -> CuFileException
+                .builder(SaveFailure.FUNCTION)
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.EFAULT)
+                .detail("a file was cut under its map, which tensors of the plan lie in")
+                .cause(fault)
+                .build());
     }
 
     int tensors() {

@@ -92,6 +92,11 @@ record SaveTensor(
         return source instanceof InMemory inMemory && !inMemory.isMapped() && moves.isEmpty();
     }
 
+    /** Returns whether the bytes may lie in a mapped file. */
+    boolean isMapped() {
+        return source instanceof InMemory inMemory && inMemory.isMapped();
+    }
+
     /** Returns the failure of a save that met the end of a mapped file which was cut; empty if that holds no byte of this tensor. */
     Optional<CuFileException> cut() {
         if (!(source instanceof InMemory inMemory) || !inMemory.isMapped()) {
