@@ -36,7 +36,7 @@ package compat.planner gds-compat plan.TransferPlanner \
 package compat.deliver gds-compat 'deliver.*' \
     'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest GpuTransfersTest file.SourcesTest file.PageCacheTest FlightRecordingTest'
 package compat.transfer gds-compat 'transfer.*' \
-    'transfer.*Test plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest FragmentsTest GatheredReadsTest GpuTransfersTest KernelErrorsTest PreparationTest'
+    'transfer.*Test plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest FragmentsTest GatheredReadsTest GpuTransfersTest KernelErrorsTest PreparationTest SessionLogTest'
 package libcufile.stream gds-libcufile 'stream.*' \
     'stream.*Test LibCuFileContractTest'
 package libcufile.batch gds-libcufile 'batch.*' \

@@ -131,7 +131,6 @@ public final class RequestExecutor {
         for (ScatterCopy copy : copies) {
             gpus |= gpuBit(copy.destination().range());
         }
-        MemoryRange chosen = copies.getFirst().destination().range();
         int wanted = gpus == 0 ? 0 : Math.floorMod(turn, Long.bitCount(gpus));
         for (int i = 0; i < wanted; i++) {
             gpus &= gpus - 1;
@@ -139,14 +138,11 @@ public final class RequestExecutor {
         long bit = Long.lowestOneBit(gpus);
         for (ScatterCopy copy : copies) {
             MemoryRange range = copy.destination().range();
-            if (range.kind().isCuda() && (chosen.kind().isHost() || gpuBit(range) == bit)) {
-                chosen = range;
-                if (gpuBit(range) == bit) {
-                    return chosen;
-                }
+            if (range.kind().isCuda() && gpuBit(range) == bit) {
+                return range;
             }
         }
-        return chosen;
+        return copies.getFirst().destination().range();
     }
 
     /** Returns the bit of the memory's GPU; 0 for host memory and for GPUs without a number below 64. */

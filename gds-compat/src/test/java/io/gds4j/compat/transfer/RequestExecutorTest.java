@@ -23,7 +23,9 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.Operation;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
@@ -39,6 +41,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is refused before a byte moves, and which memory decides whose workers help. */
 @Timeout(60)
@@ -101,6 +104,13 @@ class RequestExecutorTest {
             for (Operation operation : List.of(Operation.READ, Operation.WRITE)) {
                 assertThat(refusal(backend, plain(file, operation, memory.range(), size, fileOffset, bufferOffset)))
                         .isEqualTo(error);
+                assertThat(catchThrowableOfType(CuFileException.class, () -> {
+                    if (operation.isWrite()) {
+                        backend.write(file, memory.range(), size, fileOffset, bufferOffset);
+                    } else {
+                        backend.read(file, memory.range(), size, fileOffset, bufferOffset);
+                    }
+                }).error()).isEqualTo(error);
             }
             memory.close();
         });
@@ -147,7 +157,7 @@ class RequestExecutorTest {
         });
     }
 
-    /** Of calls with a report, of fragments and of entries of batches. */
+    /** Of calls with and without a report, of fragments and of entries of batches. */
     @ParameterizedTest
     @EnumSource(names = {"HOST", "HOST_PINNED"})
     void systemMemoryIsRefusedToEveryRequest(MemoryKind kind) {
@@ -160,6 +170,9 @@ class RequestExecutorTest {
             BackendFile file = file(backend, StandardOpenOption.READ);
             BatchRequest read = plain(file, Operation.READ, host.range(), 100, 0, 0);
             assertThat(refusal(backend, read)).isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
+            assertThat(catchThrowableOfType(
+                    CuFileException.class, () -> backend.read(file, host.range(), 100, 0, 0)).error())
+                    .isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
             ScatterCopy toHost = new ScatterCopy(0, 50, host.range(), 0);
             ScatterCopy toGpu = new ScatterCopy(50, 50, gpu.range(), 0);
             for (List<ScatterCopy> copies : List.of(
@@ -222,6 +235,29 @@ class RequestExecutorTest {
         int gpus = (int) expected.stream().distinct().count();
         assertThat(RequestExecutor.decisive(copies, -gpus)).isEqualTo(RequestExecutor.decisive(copies, 0));
         assertThat(RequestExecutor.decisive(copies, -1)).isEqualTo(RequestExecutor.decisive(copies, gpus - 1));
+    }
+
+    private static WeakReference<MemoryRange> moved(CuFileBackend backend, BackendFile file, boolean scattered) {
+        MemoryRange memory = MemoryRange.ofSegment(Arena.ofAuto().allocate(SIZE));
+        long moved = scattered
+                ? backend.transfer(
+                        BatchRequest.scattered(file, Operation.READ, 0, SIZE, copies("0+600 600+400", memory)))
+                : backend.read(file, memory, SIZE, 0, 0);
+        assertThat(moved).isEqualTo(SIZE);
+        return new WeakReference<>(memory);
+    }
+
+    /** What served a request waits for the next one. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void requestsThatAreOverKeepNoMemory(boolean scattered) {
+        use(true, backend -> {
+            WeakReference<MemoryRange> memory = moved(backend, file(backend, StandardOpenOption.READ), scattered);
+            for (int i = 0; i < 100 && memory.get() != null; i++) {
+                System.gc();
+            }
+            assertThat(memory.get()).isNull();
+        });
     }
 
     @Test
