@@ -10,6 +10,7 @@ import io.gds4j.internal.lifetime.StackReserve;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverControls;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
 import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
@@ -47,6 +48,8 @@ final class Session {
 
     /** More arrays moved at once than this take memory of their own. */
     private static final int MAX_IDLE_PIECES = 32;
+    /** Attempts to read two counters while no bytes are written. */
+    private static final int MAX_ROUNDS = 1000;
 
     private final CuFileBackend backend;
     private final Optional<BackendChoice> choice;
@@ -236,10 +239,19 @@ final class Session {
         return choice;
     }
 
-    /** Returns bytes read from files so far, at any level of statistics. */
+    /** Returns bytes read from files so far, at any level of statistics. Bytes that are written meanwhile are none of them. */
     long bytesRead() {
-        return backend.controls().engineStatistics().bytesByPath().values().stream()
-                .mapToLong(Long::longValue).sum() - backend.controls().bytesWritten();
+        DriverControls controls = backend.controls();
+        long moved;
+        long written = controls.bytesWritten();
+        long before;
+        int rounds = 0;
+        do {
+            before = written;
+            moved = controls.engineStatistics().bytesByPath().values().stream().mapToLong(Long::longValue).sum();
+            written = controls.bytesWritten();
+        } while (written != before && ++rounds < MAX_ROUNDS);
+        return Math.max(0, moved - written);
     }
 
     /** Adds a user (a second {@code cuFileDriverOpen}). */

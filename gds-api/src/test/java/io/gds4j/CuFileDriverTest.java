@@ -14,6 +14,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.FileSource;
+import io.gds4j.statistics.EngineStatistics;
+import io.gds4j.statistics.IoPath;
 import java.io.IOException;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
@@ -274,5 +276,29 @@ class CuFileDriverTest {
 
     private static CuFileException failure(ThrowingCallable call) {
         return catchThrowableOfType(CuFileException.class, call);
+    }
+
+    @Test
+    void bytesThatAreWrittenMeanwhileWereNotRead() {
+        RecordingBackend writing = new RecordingBackend() {
+            private long written;
+
+            @Override
+            public EngineStatistics engineStatistics() {
+                EngineStatistics before =
+                        EngineStatistics.of(Map.of(IoPath.COMPAT_BUFFERED, 7 + written), 0, 4096, 0, 0, "off");
+                written = 100;
+                return before;
+            }
+
+            @Override
+            public long bytesWritten() {
+                return written;
+            }
+        };
+        try (CuFileDriver driver = CuFileDriver.open(writing)) {
+            assertThat(driver.bytesRead()).isEqualTo(7);
+            assertThat(driver.stats().bytesRead()).isEqualTo(7);
+        }
     }
 }
