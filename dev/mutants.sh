@@ -41,9 +41,9 @@ package libcufile.stream gds-libcufile 'stream.*' \
     'stream.*Test LibCuFileContractTest'
 package libcufile.batch gds-libcufile 'batch.*' \
     'batch.*Test LibraryStatisticsTest LibCuFileContractTest'
-package loader.load gds-loader 'internal.load.* -internal.load.LayoutPlanner -internal.load.PlannedBlocks -internal.load.PlannedRun -internal.load.Gathering' \
+package loader.load gds-loader 'internal.load.* -internal.load.LayoutPlanner -internal.load.PlannedBlocks -internal.load.PlannedRun -internal.load.Ranges -internal.load.Gathering' \
     'internal.*Test LoadTest LoadFailureTest FakeGpuLoadTest FileIdentityTest CompatLoadTest MappedTensorsTest TensorLoanTest TensorsInTurnTest'
-package loader.layout gds-loader 'internal.load.LayoutPlanner internal.load.PlannedBlocks internal.load.PlannedRun internal.load.Gathering' \
+package loader.layout gds-loader 'internal.load.LayoutPlanner internal.load.PlannedBlocks internal.load.PlannedRun internal.load.Ranges internal.load.Gathering' \
     'internal.*Test LoadTest ParallelLoadTest SharedExtentsTest TensorOrderTest'
 package loader.parallel gds-loader 'parallel.*' \
     'parallel.*Test GgufHeadsTest format.torch.DistcpFormatTest TensorOrderTest'

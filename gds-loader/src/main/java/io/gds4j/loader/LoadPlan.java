@@ -22,6 +22,7 @@ import io.gds4j.loader.internal.load.LoadOptions.Io;
 import io.gds4j.loader.internal.load.LoadOptions.Target;
 import io.gds4j.loader.internal.load.LoadRun;
 import io.gds4j.loader.internal.load.MappedFiles;
+import io.gds4j.loader.internal.load.Ranges;
 import io.gds4j.loader.internal.load.TurnRing;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.TensorSlice;
@@ -549,7 +550,7 @@ public final class LoadPlan {
     TensorsInTurn.Choice choice(List<String> names) {
         requireChoice(names.size());
         return new TensorsInTurn.Choice(
-                plan -> plan.inOrder(names), new TreeMap<>(Map.of(0, options.target())), false);
+                plan -> plan.inOrder(names), new TreeMap<>(Map.of(0, options.target())), Ranges.EACH);
     }
 
     /** Returns the chosen tensors by name, file by file in the order of their data. */

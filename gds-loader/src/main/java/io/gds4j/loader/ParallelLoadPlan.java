@@ -11,6 +11,7 @@ import io.gds4j.loader.internal.load.LoadFuture;
 import io.gds4j.loader.internal.load.LoadJob;
 import io.gds4j.loader.internal.load.LoadOptions;
 import io.gds4j.loader.internal.load.LoadRun;
+import io.gds4j.loader.internal.load.Ranges;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryRange;
@@ -284,7 +285,7 @@ public final class ParallelLoadPlan {
                 new TensorsInTurn.Choice(
                         again -> again == plan ? slices(rank)
                                 : new ParallelLoadPlan(again, world, destinations, rules).slices(rank),
-                        targets(), true));
+                        targets(), Ranges.UNITED));
     }
 
     private SortedMap<Integer, LoadOptions.Target> targets() {

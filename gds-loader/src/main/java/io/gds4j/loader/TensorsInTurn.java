@@ -11,6 +11,7 @@ import io.gds4j.loader.internal.load.LoadFuture;
 import io.gds4j.loader.internal.load.LoadJob;
 import io.gds4j.loader.internal.load.LoadOptions.Target;
 import io.gds4j.loader.internal.load.LoadRun;
+import io.gds4j.loader.internal.load.Ranges;
 import io.gds4j.loader.internal.load.TurnRing;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocator;
@@ -71,11 +72,10 @@ public final class TensorsInTurn implements Iterable<TensorInTurn>, AutoCloseabl
      *
      * @param slices returns the slices of a plan in their order
      * @param targets memory by rank, of one rank
-     * @param shared whether the slices are those of a rank, as {@link TurnPlan#of} has it
      */
-    record Choice(Function<LoadPlan, List<TensorSlice>> slices, SortedMap<Integer, Target> targets, boolean shared) {
+    record Choice(Function<LoadPlan, List<TensorSlice>> slices, SortedMap<Integer, Target> targets, Ranges ranges) {
         TurnPlan within(Budget budget, CuFileDriver driver, LoadPlan plan) {
-            return TurnPlan.of(plan.checkpoint().files(), slices.apply(plan), targets, plan.options(), shared,
+            return TurnPlan.of(plan.checkpoint().files(), slices.apply(plan), targets, plan.options(), ranges,
                     new TurnPlan.Budget(budget.bytes(), bounceBuffers(driver)));
         }
 

@@ -9,6 +9,7 @@ import io.gds4j.loader.internal.load.Layout.Placed;
 import io.gds4j.loader.internal.load.LayoutPlanner;
 import io.gds4j.loader.internal.load.LoadOptions;
 import io.gds4j.loader.internal.load.LoadOptions.Io;
+import io.gds4j.loader.internal.load.Ranges;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocator;
 import java.util.ArrayList;
@@ -74,11 +75,10 @@ record TurnPlan(Layout layout, LoadOptions options, long ringBytes) {
      * Plans the turns of one rank's slices.
      *
      * @param slices in the order of their turns
-     * @param shared as {@link LayoutPlanner#planTurns}
      * @throws CuFileException INVALID_VALUE if the budget is too small for the largest slice
      */
     static TurnPlan of(List<CheckpointFile> files, List<TensorSlice> slices,
-            SortedMap<Integer, LoadOptions.Target> targets, LoadOptions options, boolean shared, Budget budget) {
+            SortedMap<Integer, LoadOptions.Target> targets, LoadOptions options, Ranges ranges, Budget budget) {
         Io io = options.io();
         slices.stream().max(Comparator.comparingLong(slice -> room(slice, options))).ifPresent(largest -> {
             long room = room(largest, options) + base(options);
@@ -94,7 +94,7 @@ record TurnPlan(Layout layout, LoadOptions options, long ringBytes) {
         long small = Math.min(Math.min(FULL_TURN, budget.all / SMALL_DIVISOR), budget.ring(io));
         LoadOptions within = options.with(
                 new Io(budget.staging(io), io.requestSize(), io.requestsInFlight(), io.direct()));
-        Layout layout = LayoutPlanner.planTurns(files, turns(slices, within, small), targets, within, shared);
+        Layout layout = LayoutPlanner.planTurns(files, turns(slices, within, small), targets, within, ranges);
         return new TurnPlan(layout, within, budget.ring(io));
     }
 

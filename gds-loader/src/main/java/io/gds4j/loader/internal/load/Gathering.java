@@ -28,7 +28,7 @@ final class Gathering {
     private final long limit;
     private final long minDirect;
     private final long alignment;
-    private final boolean shared;
+    private final Ranges ranges;
     private final List<Extent> extents = new ArrayList<>();
     private final Map<Block, List<Part>> images = new LinkedHashMap<>();
     private final List<Image> alone = new ArrayList<>();
@@ -50,15 +50,14 @@ final class Gathering {
     /**
      * @param file index of the file
      * @param work gets the reads
-     * @param shared as {@link LayoutPlanner#planTurns}
      */
-    Gathering(int file, List<Work> work, LoadOptions options, boolean shared) {
+    Gathering(int file, List<Work> work, LoadOptions options, Ranges ranges) {
         this.file = file;
         this.work = work;
         this.limit = options.io().gatherBytes();
         this.minDirect = Math.min(MIN_DIRECT, limit / 2);
         this.alignment = options.alignment();
-        this.shared = shared;
+        this.ranges = ranges;
     }
 
     /** Returns whether a range is small, its runs are nowhere else, and it fits the staging memory. */
@@ -118,7 +117,7 @@ final class Gathering {
     }
 
     private boolean continues(Extent last, Needed range) {
-        return !shared && range.begin() - (last.fileOffset() + last.length()) <= FileRange.MAX_GAP;
+        return ranges.cross(range.begin() - (last.fileOffset() + last.length()));
     }
 
     /** Returns an offset that equals the file's modulo the page, so that direct I/O needs no extra copy. */
@@ -133,7 +132,7 @@ final class Gathering {
             long length = Math.max(last.length(), range.end() - last.fileOffset());
             extents.add(new Extent(last.fileOffset(), length, last.stagingOffset()));
         } else {
-            long head = shared ? 0 : Pages.offset(range.begin());
+            long head = ranges.head(range.begin());
             extents.add(new Extent(range.begin() - head, head + range.length(), stagingOffset(range) - head));
         }
         return extents.getLast();

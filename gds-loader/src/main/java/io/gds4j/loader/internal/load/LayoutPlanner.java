@@ -51,8 +51,7 @@ import java.util.stream.Stream;
 public final class LayoutPlanner {
     private final LoadOptions options;
     private final SortedMap<Integer, Target> targets;
-    /** Whether every byte of a file is read at most once, for several ranks; a plain load reads whole pages instead. */
-    private final boolean shared;
+    private final Ranges ranges;
     private final List<CheckpointFile> files = new ArrayList<>();
     private final Map<Path, Integer> fileNumbers = new HashMap<>();
     private final PlannedBlocks blocks;
@@ -65,16 +64,16 @@ public final class LayoutPlanner {
 
     /** What a file has of slices of several boxes. */
     private final Map<Path, List<PlannedRun>> partsOf = new HashMap<>();
-    /** Whether a file may have boxes of tensors that others list: no bytes between two ranges are known to be padding. */
+    /** As {@link Ranges#of} asks. */
     private boolean hasBoxes;
     /** Bytes of slices that no request covers yet. */
     private long left;
 
-    private LayoutPlanner(LoadOptions options, SortedMap<Integer, Target> targets, boolean shared) {
+    private LayoutPlanner(LoadOptions options, SortedMap<Integer, Target> targets, Ranges ranges) {
         this.options = options;
         this.targets = targets;
-        this.shared = shared;
-        this.blocks = new PlannedBlocks(options, shared);
+        this.ranges = ranges;
+        this.blocks = new PlannedBlocks(options, ranges);
     }
 
     /** Plans the load of the tensors that pass the filter of the options. */
@@ -87,7 +86,7 @@ public final class LayoutPlanner {
                 }
             }
         }
-        LayoutPlanner planner = new LayoutPlanner(options, new TreeMap<>(Map.of(0, options.target())), false);
+        LayoutPlanner planner = new LayoutPlanner(options, new TreeMap<>(Map.of(0, options.target())), Ranges.EACH);
         Layout layout = planner.plan(files, List.of(slices));
         if (options.target().destinations() != null) {
             planner.checkDisjoint();
@@ -123,18 +122,17 @@ public final class LayoutPlanner {
             List<TensorSlice> slices,
             SortedMap<Integer, Target> targets,
             LoadOptions options) {
-        return new LayoutPlanner(options, targets, true).plan(files, List.of(slices));
+        return new LayoutPlanner(options, targets, Ranges.UNITED).plan(files, List.of(slices));
     }
 
     /**
      * Plans reads turn by turn: the slices of each turn have a block of their own.
      *
      * @param turns slices of one rank, those of a turn from one file and in the order of their data
-     * @param shared as for several ranks
      */
     public static Layout planTurns(List<CheckpointFile> files, List<List<TensorSlice>> turns,
-            SortedMap<Integer, Target> targets, LoadOptions options, boolean shared) {
-        return new LayoutPlanner(options, targets, shared).plan(files, turns);
+            SortedMap<Integer, Target> targets, LoadOptions options, Ranges ranges) {
+        return new LayoutPlanner(options, targets, ranges).plan(files, turns);
     }
 
     private Layout plan(List<CheckpointFile> all, List<List<TensorSlice>> turns) {
@@ -234,10 +232,10 @@ public final class LayoutPlanner {
         if (!partsOf.isEmpty()) {
             runs.sort(Comparator.comparingLong(run -> run.begin()));
         }
-        List<Needed> ranges = shared ? united(file, runs) : each(runs);
+        List<Needed> needed = ranges.of(file, runs, hasBoxes);
         List<Work> work = new ArrayList<>();
-        Gathering gathering = new Gathering(index, work, options, shared);
-        List<Needed> small = ranges.size() == 1 ? List.of() : ranges.stream().filter(gathering::takes).toList();
+        Gathering gathering = new Gathering(index, work, options, ranges);
+        List<Needed> small = needed.size() == 1 ? List.of() : needed.stream().filter(gathering::takes).toList();
         Set<PlannedRun> gathered = Collections.newSetFromMap(new IdentityHashMap<>());
         small.forEach(range -> gathered.addAll(range.runs()));
         for (PlannedRun run : runs) {
@@ -246,7 +244,7 @@ public final class LayoutPlanner {
                 run.place(run.block().reserve(run.begin(), head, run.bytes()), head);
             }
         }
-        for (Needed range : ranges) {
+        for (Needed range : needed) {
             if (!range.runs().isEmpty() && !gathered.contains(range.runs().getFirst())) {
                 read(index, range, work);
             }
@@ -282,12 +280,13 @@ public final class LayoutPlanner {
             if (slice.bytes() == 0) {
                 continue;
             }
-            Integer original = shared || common == null ? null : sameOffset.putIfAbsent(tensor.length(), index);
+            Integer original = common != null && ranges.shareMemory() ? sameOffset.putIfAbsent(tensor.length(), index)
+                    : null;
             if (original != null) {
                 aliases.computeIfAbsent(original, key -> new ArrayList<>()).add(index);
                 left -= tensor.length();
             } else if (runs.isEmpty()
-                    || !runs.getLast().add(index, options.alignment(), shared)) {
+                    || !runs.getLast().add(index, options.alignment(), ranges)) {
                 runs.add(PlannedRun.of(placed, index, block));
             }
         }
@@ -296,45 +295,7 @@ public final class LayoutPlanner {
 
     /** Returns the bytes before a run that a read begins with; memory of the caller for one tensor has no room for them. */
     private long head(PlannedRun run) {
-        return shared || run.isAssembled() || run.block().isFixed() ? 0 : Pages.offset(run.begin());
-    }
-
-    /** Returns a range for each run, but one for neighbours that a GPU gets through the same slabs. */
-    private static List<Needed> each(List<PlannedRun> runs) {
-        List<Needed> ranges = new ArrayList<>(runs.size());
-        for (int first = 0, next; first < runs.size(); first = next) {
-            next = first + 1;
-            while (next < runs.size() && runs.get(next).follows(runs.get(next - 1))) {
-                next++;
-            }
-            ranges.add(new Needed(
-                    runs.get(first).begin(), runs.get(next - 1).end(), List.copyOf(runs.subList(first, next))));
-        }
-        return ranges;
-    }
-
-    /** Returns the ranges that runs of any rank need. */
-    private List<Needed> united(CheckpointFile file, List<PlannedRun> runs) {
-        List<FileRange> rows = new ArrayList<>();
-        for (PlannedRun run : runs) {
-            for (StridedCopy copy : run.copies()) {
-                FileRange.addRows(run.base(), copy, rows);
-            }
-        }
-        List<PlannedRun> sorted = new ArrayList<>(runs);
-        sorted.sort(Comparator.comparingLong(run -> run.begin()));
-        List<Needed> ranges = new ArrayList<>();
-        List<PlannedRun> open = new ArrayList<>();
-        int next = 0;
-        List<FileRange> united = FileRange.united(rows);
-        for (FileRange range : hasBoxes ? united : FileRange.throughPadding(united, file.tensors())) {
-            open.removeIf(run -> run.end() <= range.begin());
-            for (; next < sorted.size() && sorted.get(next).begin() < range.end(); next++) {
-                open.add(sorted.get(next));
-            }
-            ranges.add(new Needed(range.begin(), range.end(), List.copyOf(open)));
-        }
-        return ranges;
+        return run.isAssembled() || run.block().isFixed() ? 0 : ranges.head(run.begin());
     }
 
     /** Cuts a range into requests. */

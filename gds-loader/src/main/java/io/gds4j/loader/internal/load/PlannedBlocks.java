@@ -25,7 +25,7 @@ final class PlannedBlocks {
     private static final long FULL_BLOCK = 16 << 20;
 
     private final LoadOptions options;
-    private final boolean shared;
+    private final Ranges ranges;
     private final List<BlockSpec> specs = new ArrayList<>();
 
     /** For each rank, the last block if small files fill it. */
@@ -37,10 +37,9 @@ final class PlannedBlocks {
     /** Memory for slices of several boxes, by the file of the first one and by rank, before that file has its turn. */
     private final Map<Path, Map<Integer, Block>> begun = new HashMap<>();
 
-    /** @param shared as {@link LayoutPlanner#planTurns} */
-    PlannedBlocks(LoadOptions options, boolean shared) {
+    PlannedBlocks(LoadOptions options, Ranges ranges) {
         this.options = options;
-        this.shared = shared;
+        this.ranges = ranges;
     }
 
     List<BlockSpec> specs() {
@@ -96,7 +95,7 @@ final class PlannedBlocks {
         private final int rank;
         private final Target target;
         private final boolean fixed;
-        private final long originAlignment = shared ? options.alignment() : Math.max(options.alignment(), Pages.SIZE);
+        private final long originAlignment = ranges.alignment(options.alignment());
         private long end;
         /** Its first byte in the caller's memory, once that is known, and its size with the files so far. */
         private long start = -1;
@@ -139,9 +138,7 @@ final class PlannedBlocks {
 
         /** Reserves room for {@code head} bytes and an aligned run after them; returns the offset of the run. */
         long reserve(long fileOffset, long head, long length) {
-            boolean congruent = !shared && fileOffset % options.alignment() == 0 && options.alignment() <= Pages.SIZE;
-            // where it costs no memory, file and memory agree modulo the page, too
-            return reserve(congruent ? Pages.up(end) + head : Pages.up(end + head, options.alignment()), length);
+            return reserve(ranges.place(end, head, fileOffset, options.alignment()), length);
         }
 
         /** Reserves aligned room and returns its offset. */
@@ -169,7 +166,7 @@ final class PlannedBlocks {
             start = start < 0 ? used.getOrDefault(rank, 0L) : start;
             if (bytes > into.length() - start) {
                 throw tooSmall("the destination%s has %s bytes, of which %s are used; %s needs %s more".formatted(
-                        shared ? " of rank " + rank : "", into.length(), start + settled, file,
+                        ranges == Ranges.UNITED ? " of rank " + rank : "", into.length(), start + settled, file,
                         bytes - settled));
             }
             specs.set(index, BlockSpec.of(rank, into.slice(start, bytes), originAlignment));

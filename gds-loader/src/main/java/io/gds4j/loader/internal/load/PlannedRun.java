@@ -112,9 +112,8 @@ final class PlannedRun {
      * Adds the next slice if one read of both costs little more than two.
      *
      * @param alignment of the slices in memory
-     * @param shared whether reads serve several ranks: then no byte lies between the two
      */
-    boolean add(int index, long alignment, boolean shared) {
+    boolean add(int index, long alignment, Ranges ranges) {
         List<StridedCopy> rows = placed.get(index).slice().copies();
         if (block.isFixed() || !isOneRow() || rows.size() != 1 || rows.getFirst().rows() != 1) {
             return false;
@@ -122,9 +121,8 @@ final class PlannedRun {
         StridedCopy next = rows.getFirst();
         long gap = next.fileOffset() - end;
         long both = gaps + Math.max(0, gap);
-        boolean reaches = shared ? gap == 0
-                : gap <= FileRange.MAX_GAP && both * GAP_DIVISOR <= next.fileEnd() - begin;
-        if (!reaches || ((next.fileOffset() - begin) & (alignment - 1)) != 0) {
+        if (!ranges.cross(gap) || both * GAP_DIVISOR > next.fileEnd() - begin
+                || ((next.fileOffset() - begin) & (alignment - 1)) != 0) {
             return false;
         }
         last = index;
