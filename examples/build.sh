@@ -3,7 +3,6 @@
 # it leaves out, also where its artifacts cannot be fetched. Ends with status 1 if an example fails.
 #
 #   examples/build.sh              installs gds4j into the local repository first
-#   examples/build.sh install      does nothing else
 #   INSTALLED=1 examples/build.sh  takes what is installed
 #
 #   REPO=DIR    the local repository; by default that of Maven
@@ -65,7 +64,6 @@ if [ -z "${INSTALLED:-}" ]; then
         exit $failed
     fi
 fi
-[ "${1:-}" != install ] || exit 0
 
 boot() {
     "${mvn[@]}" package && "$java" -jar target/app-boot-1.jar
