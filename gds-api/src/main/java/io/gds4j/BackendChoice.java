@@ -9,7 +9,6 @@ import io.gds4j.config.CuFileConfig;
  * @param backend {@code auto} or the name of a backend
  */
 record BackendChoice(CuFileConfig config, String backend) {
-
     /** Names no backend: the first that serves this machine opens. */
     static final String AUTO = "auto";
 

@@ -104,9 +104,7 @@ final class Backends {
     }
 
     static CuFileBackend choose(String name, CuFileConfig config, List<CuFileBackendProvider> providers) {
-        List<CuFileBackendProvider> candidates = providers.stream()
-                .filter(provider -> name.equals(BackendChoice.AUTO) || name.equals(provider.name()))
-                .toList();
+        List<CuFileBackendProvider> candidates = named(name, providers);
         List<String> refusals = new ArrayList<>();
         List<String> unsupported = new ArrayList<>();
         boolean auto = name.equals(BackendChoice.AUTO);
@@ -160,9 +158,15 @@ final class Backends {
             return false;
         }
         CuFileConfig required = config.toBuilder().directStorage(DirectStorage.REQUIRE).build();
-        return providers.stream()
-                .filter(provider -> choice.isAuto() || choice.backend().equals(provider.name()))
+        return named(choice.backend(), providers).stream()
                 .anyMatch(provider -> provider.probeForAuto(required) instanceof Availability.Available);
+    }
+
+    /** Returns those of a name; all for {@code auto}. */
+    private static List<CuFileBackendProvider> named(String name, List<CuFileBackendProvider> providers) {
+        return providers.stream()
+                .filter(provider -> name.equals(BackendChoice.AUTO) || name.equals(provider.name()))
+                .toList();
     }
 
     /** Returns why no backend offers direct storage. A backend that only the demand for it excludes never offers it. */

@@ -89,7 +89,7 @@ record SaveTensor(
 
     /** Returns whether the save writes the bytes from where they lie. */
     boolean isReady() {
-        return source instanceof InMemory inMemory && !inMemory.isMapped() && moves.isEmpty();
+        return source instanceof InMemory && !isMapped() && moves.isEmpty();
     }
 
     /** Returns whether the bytes may lie in a mapped file. */
@@ -97,12 +97,13 @@ record SaveTensor(
         return source instanceof InMemory inMemory && inMemory.isMapped();
     }
 
-    /** Returns the failure of a save that met the end of a mapped file which was cut; empty if that holds no byte of this tensor. */
+    /**
+     * Returns the failure of a save of a mapped tensor whose file was cut; empty if the file still holds the whole tensor, or the plan does not
+     * know the file.
+     */
     Optional<CuFileException> cut() {
-        if (!(source instanceof InMemory inMemory) || !inMemory.isMapped()) {
-            return Optional.empty();
-        }
-        return inMemory.origin().flatMap(tensor -> {
+        Optional<TensorInfo> origin = source instanceof InMemory inMemory ? inMemory.origin() : Optional.empty();
+        return origin.flatMap(tensor -> {
             try {
                 long size = Files.size(tensor.file());
                 return size >= tensor.fileEnd() ? Optional.empty()
