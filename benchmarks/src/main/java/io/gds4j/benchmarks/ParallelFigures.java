@@ -7,11 +7,11 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.ParallelLoadPlan;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -80,25 +80,25 @@ final class ParallelFigures {
 
     private static void create(Path folder, int gib, int shards) {
         int layers = gib * LAYERS_OF_A_GIB;
+        TensorPattern content = new TensorPattern(1);
         for (int shard = 0; shard < shards; shard++) {
-            SafetensorsWriter writer = new SafetensorsWriter(
-                    folder.resolve("model-%s-of-%s.safetensors".formatted(shard + 1, shards))).durable(false);
+            SavePlan.Builder plan = SavePlan.builder();
             if (shard == 0) {
-                writer.tensor("model.embed_tokens.weight", DType.BF16, 128256, 4096);
+                plan.generated("model.embed_tokens.weight", DType.BF16, content, 128256, 4096);
             }
             for (int i = layers * shard / shards; i < layers * (shard + 1) / shards; i++) {
                 String layer = "model.layers." + i + ".";
-                writer.tensor(layer + "self_attn.q_proj.weight", DType.BF16, 4096, 4096)
-                        .tensor(layer + "self_attn.k_proj.weight", DType.BF16, 1024, 4096)
-                        .tensor(layer + "self_attn.v_proj.weight", DType.BF16, 1024, 4096)
-                        .tensor(layer + "self_attn.o_proj.weight", DType.BF16, 4096, 4096)
-                        .tensor(layer + "mlp.gate_proj.weight", DType.BF16, 14336, 4096)
-                        .tensor(layer + "mlp.up_proj.weight", DType.BF16, 14336, 4096)
-                        .tensor(layer + "mlp.down_proj.weight", DType.BF16, 4096, 14336)
-                        .tensor(layer + "input_layernorm.weight", DType.BF16, 4096)
-                        .tensor(layer + "post_attention_layernorm.weight", DType.BF16, 4096);
+                plan.generated(layer + "self_attn.q_proj.weight", DType.BF16, content, 4096, 4096)
+                        .generated(layer + "self_attn.k_proj.weight", DType.BF16, content, 1024, 4096)
+                        .generated(layer + "self_attn.v_proj.weight", DType.BF16, content, 1024, 4096)
+                        .generated(layer + "self_attn.o_proj.weight", DType.BF16, content, 4096, 4096)
+                        .generated(layer + "mlp.gate_proj.weight", DType.BF16, content, 14336, 4096)
+                        .generated(layer + "mlp.up_proj.weight", DType.BF16, content, 14336, 4096)
+                        .generated(layer + "mlp.down_proj.weight", DType.BF16, content, 4096, 14336)
+                        .generated(layer + "input_layernorm.weight", DType.BF16, content, 4096)
+                        .generated(layer + "post_attention_layernorm.weight", DType.BF16, content, 4096);
             }
-            writer.write(new TensorPattern(1));
+            plan.toFile(folder.resolve("model-%s-of-%s.safetensors".formatted(shard + 1, shards))).save();
         }
     }
 

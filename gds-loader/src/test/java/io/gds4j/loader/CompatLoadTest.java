@@ -67,7 +67,7 @@ class CompatLoadTest {
 
     private Checkpoint mixed(SafetensorsWriter.Padding padding) {
         Path file = folder.resolve("mixed.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).padding(padding).durable(false).sorted(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file).padding(padding).sorted(false);
         for (int i = 0; i < 6; i++) {
             writer.tensor("w" + i, DType.BF16, 1009 + i, 1517)
                     .tensor("s" + i, DType.F32, i)
@@ -138,7 +138,7 @@ class CompatLoadTest {
     @Test
     void modelOf18000TensorsIsLoaded() {
         Path file = folder.resolve("moe.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(SafetensorsWriter.Padding.EIGHT);
+        SafetensorsWriter writer = new SafetensorsWriter(file).padding(SafetensorsWriter.Padding.EIGHT);
         for (int i = 0; i < 18_000; i++) {
             writer.tensor(
                     "model.language_model.layers.%d.mlp.experts.%d.gate_proj.weight".formatted(i / 384, i % 384),
@@ -188,7 +188,6 @@ class CompatLoadTest {
         for (int i = 1; i <= 3; i++) {
             new SafetensorsWriter(folder.resolve("model-%05d-of-00003.safetensors".formatted(i)))
                     .padding(SafetensorsWriter.Padding.NONE)
-                    .durable(false)
                     .tensor("t" + i, DType.BF16, 1000 + i, 700)
                     .tensor("n" + i, DType.F32, 7)
                     .write(PATTERN);

@@ -130,7 +130,7 @@ abstract class ConvertingGpu {
     void tensorsOfATurnAreConvertedInGpuMemory() {
         TensorPattern pattern = new TensorPattern(3);
         Path file = folder.resolve("typed.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).sorted(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file).sorted(false);
         for (int i = 0; i < 20; i++) {
             writer.tensor("u" + i, DType.U8, 1 + i).tensor("a" + i, DType.BF16, 7, 3000 + i)
                     .tensor("b" + i, DType.F32, i, 3).tensor("c" + i, DType.F16, 100 * i)

@@ -37,7 +37,7 @@ class FakeGpuConversionTest extends ConvertingGpu {
             "STREAM_CREATE, 1"})
     void aFailureEndsTheLoad(CudaFunction function, int nth) {
         Path file = folder.resolve("model.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).sorted(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file).sorted(false);
         for (int i = 0; i < 30; i++) {
             writer.tensor("t" + i, DType.BF16, 40_000);
         }

@@ -37,7 +37,7 @@ class FakeGpuLoadTest {
 
     private Checkpoint model(long lastBytes) {
         Path file = folder.resolve("model.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).sorted(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file).sorted(false);
         for (int i = 0; i < 4; i++) {
             writer.tensor("w" + i, DType.BF16, 209 + i, 251).tensor("q" + i, DType.U8, 4095 + i);
         }
@@ -68,7 +68,7 @@ class FakeGpuLoadTest {
 
     private Checkpoint floats() {
         Path file = folder.resolve("floats.safetensors");
-        new SafetensorsWriter(file).durable(false)
+        new SafetensorsWriter(file)
                 .tensor("w1", DType.BF16, 20, 30)
                 .tensor("f", DType.F32, 77)
                 .tensor("empty", DType.F32, 0)

@@ -77,7 +77,7 @@ class FileIdentityTest {
     /** Makes a checkpoint that was written an hour ago, so that any write now changes its time. */
     private Path oneFile(boolean sorted) {
         Path file = folder.resolve("model.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).sorted(false).durable(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file).sorted(false);
         if (sorted) {
             writer.tensor("aa", DType.U8, 300_000).tensor("bb", DType.U8, 500_000);
         } else {

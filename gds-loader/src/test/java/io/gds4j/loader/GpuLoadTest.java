@@ -58,7 +58,7 @@ class GpuLoadTest {
     private Checkpoint mixed(SafetensorsWriter.Padding padding) {
         Path file = folder.resolve("mixed.safetensors");
         SafetensorsWriter writer =
-                new SafetensorsWriter(file).padding(padding).durable(false).sorted(false);
+                new SafetensorsWriter(file).padding(padding).sorted(false);
         for (int i = 0; i < 6; i++) {
             writer.tensor("w" + i, DType.BF16, 2009 + i, 2517)
                     .tensor("s" + i, DType.F32, i)

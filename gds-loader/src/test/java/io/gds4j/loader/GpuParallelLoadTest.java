@@ -50,7 +50,7 @@ class GpuParallelLoadTest {
 
     private Checkpoint llama() {
         Path file = folder.resolve("llama.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file);
         writer.tensor("model.embed_tokens.weight", DType.BF16, 12000, 1024);
         for (int i = 0; i < 4; i++) {
             String layer = "model.layers." + i + ".";

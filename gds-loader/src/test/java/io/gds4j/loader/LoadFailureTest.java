@@ -54,7 +54,7 @@ class LoadFailureTest {
     @BeforeEach
     void write() {
         file = folder.resolve("m.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(SafetensorsWriter.Padding.ODD);
+        SafetensorsWriter writer = new SafetensorsWriter(file).padding(SafetensorsWriter.Padding.ODD);
         for (int i = 0; i < 8; i++) {
             writer.tensor("w" + i, DType.U8, (1 << 20) + (i % 2) * 256);
             writer.tensor("scale" + i, DType.F32);
@@ -305,7 +305,7 @@ class LoadFailureTest {
     void cancelledLoadAllocatesNothingMore() throws IOException {
         Path several = Files.createDirectory(folder.resolve("several"));
         for (int i = 0; i < 3; i++) {
-            new SafetensorsWriter(several.resolve("m" + i + ".safetensors")).durable(false)
+            new SafetensorsWriter(several.resolve("m" + i + ".safetensors"))
                     .tensor("t" + i, DType.U8, 2 << 20).write(new TensorPattern(7));
         }
         CompletableFuture<CompletableFuture<LoadedTensors>> known = new CompletableFuture<>();

@@ -62,7 +62,7 @@ class LoadTest {
     }
 
     private SafetensorsWriter writer(String name) {
-        return new SafetensorsWriter(folder.resolve(name)).durable(false);
+        return new SafetensorsWriter(folder.resolve(name));
     }
 
     /** A typical dense model: every tensor is a multiple of 256 bytes long. */

@@ -22,7 +22,7 @@ public final class LoadsBesideSaves implements RandomWork {
         try {
             TensorPattern pattern = new TensorPattern(place.random().nextLong());
             Path first = folder.resolve("first.safetensors");
-            SafetensorsWriter writer = new SafetensorsWriter(first).durable(false);
+            SafetensorsWriter writer = new SafetensorsWriter(first);
             int tensors = place.random().nextInt(1, MAX_TENSORS);
             for (int i = 0; i < tensors; i++) {
                 writer.tensor("w" + i, DType.U8, 1 + place.random().nextInt(MAX));

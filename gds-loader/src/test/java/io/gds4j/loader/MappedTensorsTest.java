@@ -64,7 +64,7 @@ class MappedTensorsTest {
 
     /** Writes a checkpoint an hour ago, so that any write now changes its time. */
     private static void write(Path file) {
-        new SafetensorsWriter(file).durable(false)
+        new SafetensorsWriter(file)
                 .tensor("model.a", DType.F32, 40, 600)
                 .tensor("model.b", DType.BF16, 7)
                 .tensor("model.none", DType.F32, 4, 0)

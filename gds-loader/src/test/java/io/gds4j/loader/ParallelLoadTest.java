@@ -54,7 +54,7 @@ class ParallelLoadTest {
     }
 
     private Checkpoint llama() {
-        SafetensorsWriter writer = new SafetensorsWriter(folder.resolve("llama.safetensors")).durable(false);
+        SafetensorsWriter writer = new SafetensorsWriter(folder.resolve("llama.safetensors"));
         writer.tensor("model.embed_tokens.weight", DType.BF16, 1200, 256);
         for (int i = 0; i < 2; i++) {
             String layer = "model.layers." + i + ".";
@@ -149,7 +149,7 @@ class ParallelLoadTest {
 
     @Test
     void longRowsAreReadByThemselves() {
-        new SafetensorsWriter(folder.resolve("wide.safetensors")).durable(false)
+        new SafetensorsWriter(folder.resolve("wide.safetensors"))
                 .tensor("down_proj.weight", DType.U8, 3, 2 << 17)
                 .write(PATTERN);
         ParallelLoadPlan plan = Checkpoint.open(folder.resolve("wide.safetensors")).plan().rank(0, 2, LLAMA);
@@ -261,7 +261,7 @@ class ParallelLoadTest {
 
     @Test
     void piecesOfTensorsFillTheRanks() {
-        new SafetensorsWriter(folder.resolve("pieces.safetensors")).durable(false)
+        new SafetensorsWriter(folder.resolve("pieces.safetensors"))
                 .tensor("l.up_proj.weight[0:4,0:8]", DType.F32, 4, 8)
                 .tensor("l.up_proj.weight[4:12,0:8]", DType.F32, 8, 8)
                 .tensor("l.down_proj.weight[0:8,0:3]", DType.F32, 8, 3)
@@ -315,7 +315,7 @@ class ParallelLoadTest {
 
     @Test
     void rangesWithoutBytesOfTheRankAreNotRead() {
-        new SafetensorsWriter(folder.resolve("wide.safetensors")).durable(false)
+        new SafetensorsWriter(folder.resolve("wide.safetensors"))
                 .tensor("down_proj.weight", DType.U8, 3, 3 << 20)
                 .write(PATTERN);
         ParallelLoadPlan plan =
@@ -329,7 +329,7 @@ class ParallelLoadTest {
 
     @Test
     void smallSlicesReachEachRankInOneCopy() {
-        SafetensorsWriter writer = new SafetensorsWriter(folder.resolve("scales.safetensors")).durable(false)
+        SafetensorsWriter writer = new SafetensorsWriter(folder.resolve("scales.safetensors"))
                 .sorted(false);
         for (int i = 0; i < 5; i++) {
             writer.tensor("w" + i, DType.U8, 2 << 20).tensor(i + ".up_proj.scale", DType.F32, 4, 6);

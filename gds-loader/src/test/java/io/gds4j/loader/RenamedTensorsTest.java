@@ -35,7 +35,7 @@ class RenamedTensorsTest {
     @BeforeEach
     void write() {
         file = folder.resolve("model.safetensors");
-        new SafetensorsWriter(file).durable(false)
+        new SafetensorsWriter(file)
                 .tensor("model.a", DType.F32, 4, 6)
                 .tensor("model.b", DType.BF16, 7)
                 .tensor("model.none", DType.F32, 4, 0)

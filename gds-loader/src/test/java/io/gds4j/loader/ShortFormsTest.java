@@ -58,7 +58,7 @@ class ShortFormsTest {
 
     private Path model() {
         Path file = folder.resolve("model.safetensors");
-        new SafetensorsWriter(file).durable(false)
+        new SafetensorsWriter(file)
                 .tensor("a", DType.F32, 3, 5)
                 .tensor("b", DType.BF16, 7)
                 .tensor("scalar", DType.I64)
@@ -213,7 +213,7 @@ class ShortFormsTest {
     private LoadPlan llama(String projection) throws IOException {
         Path file = folder.resolve("llama.safetensors");
         Files.writeString(folder.resolve("config.json"), "{\"num_attention_heads\": 4, \"num_key_value_heads\": 2}");
-        new SafetensorsWriter(file).durable(false)
+        new SafetensorsWriter(file)
                 .tensor("model.embed_tokens.weight", DType.BF16, 32, 16)
                 .tensor("model.layers.0.self_attn.q_proj.weight", DType.BF16, 16, 16)
                 .tensor("model.layers.0." + projection + ".weight", DType.BF16, 48, 16)

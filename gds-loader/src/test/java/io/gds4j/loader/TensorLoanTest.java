@@ -39,7 +39,7 @@ class TensorLoanTest {
     @BeforeEach
     void write() {
         file = folder.resolve("model.safetensors");
-        new SafetensorsWriter(file).durable(false)
+        new SafetensorsWriter(file)
                 .tensor("a", DType.F32, 4, 6).tensor("b", DType.BF16, 7).tensor("none", DType.F32, 0)
                 .write(new TensorPattern(76));
     }

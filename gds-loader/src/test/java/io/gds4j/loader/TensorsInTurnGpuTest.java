@@ -42,7 +42,7 @@ class TensorsInTurnGpuTest {
     @Test
     void streamsGiveMemoryBackWhileTheLoadReadsAhead() {
         Path file = folder.resolve("model.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).sorted(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file).sorted(false);
         for (int i = 0; i < TENSORS; i++) {
             writer.tensor("w" + i, DType.BF16, 1000 + i, 1024).tensor("b" + i, DType.F32, i);
         }
@@ -80,7 +80,7 @@ class TensorsInTurnGpuTest {
     void slowStreamSeesEachTensorAsItWas() throws Exception {
         Random random = new Random(SEED);
         Path file = folder.resolve("model.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).sorted(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file).sorted(false);
         for (int i = 0; i < 60; i++) {
             writer.tensor("w" + i, DType.U8, random.nextInt(random.nextBoolean() ? 2_000 : 300_000));
         }

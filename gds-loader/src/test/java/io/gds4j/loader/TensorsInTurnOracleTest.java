@@ -104,7 +104,7 @@ class TensorsInTurnOracleTest {
         List<String> map = new ArrayList<>();
         for (int shard = 0; shard < shards; shard++) {
             String name = "part" + shard + ".safetensors";
-            SafetensorsWriter writer = new SafetensorsWriter(model.resolve(name)).durable(false).sorted(false)
+            SafetensorsWriter writer = new SafetensorsWriter(model.resolve(name)).sorted(false)
                     .padding(paddings[random.nextInt(paddings.length)]);
             int tensors = 1 + random.nextInt(30);
             for (int i = 0; i < tensors; i++) {

@@ -78,7 +78,7 @@ class TensorsInTurnTest {
     @BeforeEach
     void write() {
         file = folder.resolve("model.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false);
+        SafetensorsWriter writer = new SafetensorsWriter(file);
         for (int i = 0; i < TENSORS; i++) {
             writer.tensor("w" + i, DType.U8, LENGTH);
         }
@@ -365,7 +365,7 @@ class TensorsInTurnTest {
     /** Returns a plan of small tensors, which are gathered: they are read before they have a place. */
     private LoadPlan gathered() {
         Path small = folder.resolve("small.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(small).durable(false);
+        SafetensorsWriter writer = new SafetensorsWriter(small);
         for (int i = 0; i < 24; i++) {
             // the alignment forbids one run
             writer.tensor("s" + i, DType.U8, 40_001);
@@ -440,7 +440,7 @@ class TensorsInTurnTest {
     @Test
     void consumerHearsThatAStreamHasLeftTooLittleRoom() throws Exception {
         Path sizes = folder.resolve("sizes.safetensors");
-        new SafetensorsWriter(sizes).durable(false).sorted(false).tensor("a", DType.U8, LENGTH)
+        new SafetensorsWriter(sizes).sorted(false).tensor("a", DType.U8, LENGTH)
                 .tensor("b", DType.U8, LENGTH).tensor("c", DType.U8, 2 * LENGTH).write(PATTERN);
         LoadPlan three = Checkpoint.open(sizes).plan();
         CountDownLatch go = new CountDownLatch(1);
@@ -542,7 +542,7 @@ class TensorsInTurnTest {
     @Test
     void tensorsAreConvertedOnTheWay() {
         Path typed = folder.resolve("typed.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(typed).durable(false);
+        SafetensorsWriter writer = new SafetensorsWriter(typed);
         for (int i = 0; i < 20; i++) {
             writer.tensor("a" + i, DType.BF16, 7, 3000 + i).tensor("b" + i, DType.F32, i, 3)
                     .tensor("c" + i, DType.F16, 100 * i).tensor("d" + i, DType.I32, 5);
@@ -590,7 +590,7 @@ class TensorsInTurnTest {
     @Test
     void resultsEndWhereTheMemoryDoes() {
         Path typed = folder.resolve("empty.safetensors");
-        new SafetensorsWriter(typed).durable(false).sorted(false)
+        new SafetensorsWriter(typed).sorted(false)
                 .tensor("half", DType.F16, LENGTH).tensor("bytes", DType.U8, LENGTH).tensor("empty", DType.F16, 0, 3)
                 .write(PATTERN);
         LoadPlan floats = Checkpoint.open(typed).plan().as(DType.F32).alignment(2 << 20);
@@ -606,7 +606,7 @@ class TensorsInTurnTest {
     @CsvSource({"65536, -1:1:40000:50000", "256, 240128:-40192:41472:300000"})
     void smallTensorsOfATurnFitTheLeastBudget(long alignment, String sizes) {
         Path small = folder.resolve("small.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(small).durable(false).sorted(false);
+        SafetensorsWriter writer = new SafetensorsWriter(small).sorted(false);
         for (String size : sizes.split(":")) {
             writer.tensor((size.startsWith("-") ? "gap" : "t") + size, DType.U8, Math.abs(Long.parseLong(size)));
         }

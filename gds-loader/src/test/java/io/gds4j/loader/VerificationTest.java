@@ -41,7 +41,6 @@ class VerificationTest {
     void write() {
         file = folder.resolve("m.safetensors");
         new SafetensorsWriter(file)
-                .durable(false)
                 .padding(SafetensorsWriter.Padding.ODD)
                 .tensor("big", DType.BF16, 3, 1_500_001)
                 .tensor("other", DType.BF16, 1_000_003)

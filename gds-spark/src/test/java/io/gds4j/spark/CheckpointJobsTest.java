@@ -7,7 +7,6 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorDigest;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
@@ -188,10 +187,10 @@ class CheckpointJobsTest {
     @Test
     void verifyHasARowForATensorWithoutElements() {
         Path path = folder.resolve("model.safetensors");
-        new SafetensorsWriter(path).tensor("a", DType.U8, 5)
-                .tensor("none", DType.F32, 0, 3)
-                .tensor("z", DType.U8, 6)
-                .write(new TensorPattern(SEED));
+        SavePlan.builder().generated("a", DType.U8, new TensorPattern(SEED), 5)
+                .generated("none", DType.F32, new TensorPattern(SEED), 0, 3)
+                .generated("z", DType.U8, new TensorPattern(SEED), 6)
+                .toFile(path).save();
         List<Row> rows = CheckpointJobs.verify(spark, path.toString(), 2).collectAsList();
         assertThat(column(rows, "tensor")).containsExactlyInAnyOrder("a", "none", "z");
         assertThat(column(rows, "bytes")).containsExactlyInAnyOrder(5L, 0L, 6L);

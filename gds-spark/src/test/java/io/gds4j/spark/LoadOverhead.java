@@ -3,10 +3,10 @@ package io.gds4j.spark;
 import io.gds4j.CuFileDriver;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.loader.save.SavePlan;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -32,11 +32,11 @@ final class LoadOverhead {
         long mib = arguments.length > 1 ? Long.parseLong(arguments[1]) : 256;
         Path path = folder.resolve("model.safetensors");
         try {
-            SafetensorsWriter writer = new SafetensorsWriter(path);
+            SavePlan.Builder plan = SavePlan.builder();
             for (int i = 0; i < mib / 4; i++) {
-                writer.tensor("layers.%d.weight".formatted(i), DType.U8, 2048, 2048);
+                plan.generated("layers.%d.weight".formatted(i), DType.U8, new TensorPattern(1), 2048, 2048);
             }
-            writer.write(new TensorPattern(1));
+            plan.toFile(path).save();
             measure(path, mib << 20);
         } finally {
             Files.deleteIfExists(path);

@@ -1,8 +1,8 @@
 package io.gds4j.spark;
 
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import java.nio.file.Path;
 
 /** Small checkpoints without checksums. */
@@ -14,10 +14,10 @@ final class TestCheckpoints {
 
     /** Writes a file with tensors a, b and c of 4096 bytes each, whose content the seed decides. */
     static Path file(Path path, long seed) {
-        new SafetensorsWriter(path).tensor("a", DType.U8, 4096)
-                .tensor("b", DType.F32, 32, 32)
-                .tensor("c", DType.U8, 64, 64)
-                .write(new TensorPattern(seed));
+        SavePlan.builder().generated("a", DType.U8, new TensorPattern(seed), 4096)
+                .generated("b", DType.F32, new TensorPattern(seed), 32, 32)
+                .generated("c", DType.U8, new TensorPattern(seed), 64, 64)
+                .toFile(path).save();
         return path;
     }
 }

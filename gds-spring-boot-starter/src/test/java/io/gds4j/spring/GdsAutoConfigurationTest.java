@@ -8,9 +8,9 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.interop.metrics.GdsMetrics;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.FakeGpu;
 import io.micrometer.core.instrument.Clock;
@@ -64,10 +64,10 @@ class GdsAutoConfigurationTest {
     @BeforeEach
     void writeCheckpoint() {
         model = folder.resolve("model.safetensors").toString();
-        new SafetensorsWriter(Path.of(model)).durable(false)
-                .tensor("model.norm.weight", DType.F32, 8)
-                .tensor("lm_head.weight", DType.BF16, 32, 8)
-                .write(new TensorPattern(0));
+        SavePlan.builder()
+                .generated("model.norm.weight", DType.F32, new TensorPattern(0), 8)
+                .generated("lm_head.weight", DType.BF16, new TensorPattern(0), 32, 8)
+                .toFile(Path.of(model)).save();
         application = application.withConfiguration(AutoConfigurations.of(GdsAutoConfiguration.class))
                 .withPropertyValues("gds4j.backend=compat");
     }

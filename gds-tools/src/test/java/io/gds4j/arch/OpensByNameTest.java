@@ -153,9 +153,6 @@ class OpensByNameTest {
                 FirstRequest.temporary Files.delete
                 FirstRequest.temporary Files.deleteIfExists x2
                 NewFile.open FileChannel.open
-                SafetensorsWriter.deleteQuietly Files.deleteIfExists
-                SafetensorsWriter.writeFile FileChannel.open
-                SafetensorsWriter.writeFile Files.move
             single calls of saves, which follow no link; ShardedSave makes them below the folder that the helper holds
                 JavaFileCalls$ChannelLock.close Files.deleteIfExists
                 JavaFileCalls.createFolder Files.createDirectory

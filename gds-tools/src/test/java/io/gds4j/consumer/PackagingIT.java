@@ -3,8 +3,8 @@ package io.gds4j.consumer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import java.io.File;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -61,10 +61,9 @@ class PackagingIT {
         tool("javac", "-Xlint:all", "-Werror", "-d", "classes", "--module-path", "lib", program.toString(),
                 module.toString());
         tool("jar", "--create", "--file", "app.jar", "-C", "classes", ".");
-        new SafetensorsWriter(folder.resolve("model.safetensors"))
-                .tensor("weight", DType.F32, ELEMENTS)
-                .durable(false)
-                .write(PackagingIT::pattern);
+        SavePlan.builder()
+                .generated("weight", DType.F32, PackagingIT::pattern, ELEMENTS)
+                .toFile(folder.resolve("model.safetensors")).save();
     }
 
     @Test

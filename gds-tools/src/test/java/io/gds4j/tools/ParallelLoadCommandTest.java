@@ -4,9 +4,9 @@ import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -29,12 +29,12 @@ class ParallelLoadCommandTest {
 
     private Path llama() {
         Path file = folder.resolve("model.safetensors");
-        new SafetensorsWriter(file)
-                .tensor("model.embed_tokens.weight", DType.BF16, 100, 16)
-                .tensor("model.layers.0.self_attn.q_proj.weight", DType.BF16, 16, 16)
-                .tensor("model.layers.0.mlp.down_proj.weight", DType.BF16, 16, 64)
-                .tensor("model.norm.weight", DType.BF16, 16)
-                .write(PATTERN);
+        SavePlan.builder()
+                .generated("model.embed_tokens.weight", DType.BF16, PATTERN, 100, 16)
+                .generated("model.layers.0.self_attn.q_proj.weight", DType.BF16, PATTERN, 16, 16)
+                .generated("model.layers.0.mlp.down_proj.weight", DType.BF16, PATTERN, 16, 64)
+                .generated("model.norm.weight", DType.BF16, PATTERN, 16)
+                .toFile(file).save();
         return file;
     }
 
@@ -124,12 +124,12 @@ class ParallelLoadCommandTest {
     @Test
     void headsAreTheModelsOrThoseOfTheOption() throws IOException {
         Path file = folder.resolve("heads.safetensors");
-        new SafetensorsWriter(file)
-                .tensor("l.q_proj.weight", DType.BF16, 16, 16)
-                .tensor("l.k_proj.weight", DType.BF16, 8, 16)
-                .tensor("l.v_proj.weight", DType.BF16, 8, 16)
-                .tensor("l.o_proj.weight", DType.BF16, 16, 16)
-                .write(PATTERN);
+        SavePlan.builder()
+                .generated("l.q_proj.weight", DType.BF16, PATTERN, 16, 16)
+                .generated("l.k_proj.weight", DType.BF16, PATTERN, 8, 16)
+                .generated("l.v_proj.weight", DType.BF16, PATTERN, 8, 16)
+                .generated("l.o_proj.weight", DType.BF16, PATTERN, 16, 16)
+                .toFile(file).save();
         String[] command = {"load", file.toString(), "--target", "host,host,host,host", "--parallel", "column"};
         oneLine(gds(command), 3, "give --heads QUERY,KEY_VALUE");
         Path plan = Files.writeString(folder.resolve("plan.json"), "{\"*\": \"colwise\"}");

@@ -3,9 +3,9 @@ package io.gds4j.tools;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.net.httpserver.HttpExchange;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -89,7 +89,7 @@ class RemoteSignalTest {
 
     private Path checkpoint() {
         Path file = folder.resolve("source.safetensors");
-        new SafetensorsWriter(file).tensor("a", DType.U8, 17 << 20).durable(false).write(new TensorPattern(1));
+        SavePlan.builder().generated("a", DType.U8, new TensorPattern(1), 17 << 20).toFile(file).save();
         return file;
     }
 

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.remote.HttpOptions;
 import io.gds4j.remote.S3Credentials;
 import io.gds4j.remote.S3Files;
@@ -104,11 +104,10 @@ class S3ProxyTest {
     void convertedCheckpointIsUploadedInPartsAndComesBack() throws IOException {
         Path source = folder.resolve("large.safetensors");
         String target = uri("large/").toString();
-        new SafetensorsWriter(source)
-                .tensor("a", DType.F32, 1111, 2000)
-                .tensor("b", DType.U8, (10 << 20) + 1)
-                .durable(false)
-                .write(new TensorPattern(1));
+        SavePlan.builder()
+                .generated("a", DType.F32, new TensorPattern(1), 1111, 2000)
+                .generated("b", DType.U8, new TensorPattern(1), (10 << 20) + 1)
+                .toFile(source).save();
         assertThat(s3("convert", source.toString(), target).err()).isEmpty();
         assertThat(server.tag("large/model.safetensors")).contains("-2");
         assertThat(server.uploads()).isEmpty();

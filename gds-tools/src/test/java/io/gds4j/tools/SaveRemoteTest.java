@@ -10,7 +10,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
@@ -185,13 +184,12 @@ class SaveRemoteTest {
     /** A checkpoint of 38 MB, whose tensors end inside of parts. */
     private Path checkpoint() {
         Path file = folder.resolve("source.safetensors");
-        new SafetensorsWriter(file)
-                .tensor("a", DType.F32, 1111, 5000)
-                .tensor("b", DType.U8, (10 << 20) + 1)
-                .tensor("c", DType.F32, 1111, 1000)
-                .tensor("d", DType.U8, 0, 3)
-                .durable(false)
-                .write(new TensorPattern(1));
+        SavePlan.builder()
+                .generated("a", DType.F32, new TensorPattern(1), 1111, 5000)
+                .generated("b", DType.U8, new TensorPattern(1), (10 << 20) + 1)
+                .generated("c", DType.F32, new TensorPattern(1), 1111, 1000)
+                .generated("d", DType.U8, new TensorPattern(1), 0, 3)
+                .toFile(file).save();
         return file;
     }
 

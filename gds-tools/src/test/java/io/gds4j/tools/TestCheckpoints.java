@@ -2,10 +2,12 @@ package io.gds4j.tools;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SaveOptions;
+import io.gds4j.loader.save.SavePlan;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -51,29 +53,49 @@ final class TestCheckpoints {
 
     /** Writes tensors of odd sizes after a header of odd size, so that almost none is aligned. */
     static Path odd(Path file) {
-        new SafetensorsWriter(file)
-                .padding(SafetensorsWriter.Padding.ODD)
-                .tensor("model.embed.weight", DType.BF16, 1000, 37)
-                .tensor("model.layers.0.weight", DType.F32, 513, 129)
-                .tensor("model.layers.1.weight", DType.U8, 4097)
-                .tensor("model.layers.10.weight", DType.F8_E4M3, 3, 5, 7)
-                .tensor("scalar", DType.F64)
-                .tensor("empty", DType.I64, 0, 8)
-                .tensor(UNICODE, DType.I8, 11)
-                .write(new TensorPattern(1));
+        TensorPattern content = new TensorPattern(1);
+        SavePlan.builder()
+                .options(SaveOptions.DEFAULTS.withAlign(8))
+                .generated("model.embed.weight", DType.BF16, content, 1000, 37)
+                .generated("model.layers.0.weight", DType.F32, content, 513, 129)
+                .generated("model.layers.1.weight", DType.U8, content, 4097)
+                .generated("model.layers.10.weight", DType.F8_E4M3, content, 3, 5, 7)
+                .generated("scalar", DType.F64, content)
+                .generated("empty", DType.I64, content, 0, 8)
+                .generated(UNICODE, DType.I8, content, 11)
+                .toFile(file)
+                .save();
+        try {
+            insertSpace(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
         return file;
     }
 
-    /** Writes two shards and their index. */
+    /** Inserts a space behind the header. */
+    private static void insertSpace(Path file) throws IOException {
+        byte[] old = Files.readAllBytes(file);
+        ByteBuffer header = ByteBuffer.wrap(old).order(ByteOrder.LITTLE_ENDIAN);
+        int length = Math.toIntExact(header.getLong());
+        ByteBuffer longer = ByteBuffer.allocate(old.length + 1).order(ByteOrder.LITTLE_ENDIAN);
+        longer.putLong(length + 1).put(old, Long.BYTES, length).put((byte) ' ')
+                .put(header.position(Long.BYTES + length));
+        Files.write(file, longer.array());
+    }
+
+    /** Writes two shards and their index. The data of the second begin at an odd byte. */
     static Path sharded(Path folder) throws IOException {
         Files.createDirectories(folder);
         for (int shard = 1; shard <= 2; shard++) {
-            new SafetensorsWriter(folder.resolve(shard(shard)))
-                    .padding(shard == 1 ? SafetensorsWriter.Padding.EIGHT : SafetensorsWriter.Padding.NONE)
-                    .tensor("layer." + shard + ".up", DType.BF16, 257, 63)
-                    .tensor("layer." + shard + ".down", DType.BF16, 63, 257)
-                    .write(new TensorPattern(shard));
+            SavePlan.builder()
+                    .options(SaveOptions.DEFAULTS.withAlign(8))
+                    .generated("layer." + shard + ".up", DType.BF16, new TensorPattern(shard), 257, 63)
+                    .generated("layer." + shard + ".down", DType.BF16, new TensorPattern(shard), 63, 257)
+                    .toFile(folder.resolve(shard(shard)))
+                    .save();
         }
+        insertSpace(folder.resolve(shard(2)));
         Files.writeString(
                 folder.resolve("model.safetensors.index.json"),
                 """

@@ -27,7 +27,6 @@ import io.gds4j.loader.CheckpointVerifier;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.DType;
@@ -79,11 +78,11 @@ class FirstGuessesTest {
     @BeforeEach
     void writeFiles() throws IOException {
         model = folder.resolve("model.safetensors");
-        new SafetensorsWriter(model).durable(false)
-                .tensor("model.embed_tokens.weight", DType.BF16, 32, 8)
-                .tensor("model.layers.0.mlp.up_proj.weight", DType.BF16, 16, 8)
-                .tensor("model.norm.weight", DType.F32, 8)
-                .write(new TensorPattern(0));
+        SavePlan.builder()
+                .generated("model.embed_tokens.weight", DType.BF16, new TensorPattern(0), 32, 8)
+                .generated("model.layers.0.mlp.up_proj.weight", DType.BF16, new TensorPattern(0), 16, 8)
+                .generated("model.norm.weight", DType.F32, new TensorPattern(0), 8)
+                .toFile(model).save();
         data = Files.write(folder.resolve("data.bin"), new byte[4096]);
     }
 

@@ -12,8 +12,8 @@ import io.gds4j.CuFileStream.Cells;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -125,9 +125,9 @@ class GpuPipelineTest {
     @Test
     void checkpointIsLoadedToTheGpu() {
         Path path = folder.resolve("model.safetensors");
-        new SafetensorsWriter(path)
-                .tensor("weights", DType.F32, 100, 10)
-                .write((tensor, offset, bytes) -> bytes.fill((byte) 1));
+        SavePlan.builder()
+                .generated("weights", DType.F32, (tensor, offset, bytes) -> bytes.fill((byte) 1), 100, 10)
+                .toFile(path).save();
         try (LoadedTensors tensors = Checkpoint.open(path).plan().toBest(gds.driver()).load(gds.driver())) {
             LoadedTensor weights = tensors.get("weights");
             assertThat(weights.range().kind()).isEqualTo(MemoryKind.CUDA_DEVICE);

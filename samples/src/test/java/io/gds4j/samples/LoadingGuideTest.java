@@ -12,7 +12,6 @@ import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorInTurn;
 import io.gds4j.loader.TensorLoan;
 import io.gds4j.loader.TensorPattern;
@@ -21,6 +20,7 @@ import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -51,14 +51,13 @@ class LoadingGuideTest {
     @BeforeEach
     void writeCheckpoint() {
         path = folder.resolve("model.safetensors");
-        new SafetensorsWriter(path)
-                .tensor("model.embed_tokens.weight", DType.BF16, 32, 8)
-                .tensor("model.layers.0.mlp.weight", DType.BF16, 16, 8)
-                .tensor("model.layers.0.bias", DType.F32, 16)
-                .tensor("model.layers.1.mlp.weight", DType.BF16, 16, 8)
-                .tensor("lm_head.weight", DType.BF16, 32, 8)
-                .durable(false)
-                .write(new TensorPattern(0));
+        SavePlan.builder()
+                .generated("model.embed_tokens.weight", DType.BF16, new TensorPattern(0), 32, 8)
+                .generated("model.layers.0.mlp.weight", DType.BF16, new TensorPattern(0), 16, 8)
+                .generated("model.layers.0.bias", DType.F32, new TensorPattern(0), 16)
+                .generated("model.layers.1.mlp.weight", DType.BF16, new TensorPattern(0), 16, 8)
+                .generated("lm_head.weight", DType.BF16, new TensorPattern(0), 32, 8)
+                .toFile(path).save();
     }
 
     @Test

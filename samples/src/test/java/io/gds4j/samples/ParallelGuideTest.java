@@ -11,13 +11,13 @@ import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelLoadPlan;
 import io.gds4j.loader.ParallelTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
 import io.gds4j.loader.parallel.Split;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
@@ -43,14 +43,13 @@ class ParallelGuideTest {
         Files.writeString(
                 folder.resolve("config.json"), "{\"num_attention_heads\": 8, \"num_key_value_heads\": 2}");
         path = folder.resolve("model.safetensors");
-        new SafetensorsWriter(path)
-                .tensor("model.embed_tokens.weight", DType.BF16, 32, 512)
-                .tensor("model.layers.0.self_attn.k_proj.weight", DType.BF16, 32, 512)
-                .tensor("model.layers.0.mlp.up_proj.weight", DType.BF16, 64, 512)
-                .tensor("model.layers.0.mlp.down_proj.weight", DType.BF16, 512, 64)
-                .tensor("model.norm.weight", DType.BF16, 512)
-                .durable(false)
-                .write(new TensorPattern(0));
+        SavePlan.builder()
+                .generated("model.embed_tokens.weight", DType.BF16, new TensorPattern(0), 32, 512)
+                .generated("model.layers.0.self_attn.k_proj.weight", DType.BF16, new TensorPattern(0), 32, 512)
+                .generated("model.layers.0.mlp.up_proj.weight", DType.BF16, new TensorPattern(0), 64, 512)
+                .generated("model.layers.0.mlp.down_proj.weight", DType.BF16, new TensorPattern(0), 512, 64)
+                .generated("model.norm.weight", DType.BF16, new TensorPattern(0), 512)
+                .toFile(path).save();
     }
 
     @Test

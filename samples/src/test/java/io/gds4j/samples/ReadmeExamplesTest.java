@@ -13,10 +13,10 @@ import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.CheckpointVerifier;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -43,10 +43,10 @@ class ReadmeExamplesTest {
     @Test
     void programOfTheReadmeLoadsACheckpoint() {
         Path file = folder.resolve("model.safetensors");
-        new SafetensorsWriter(file)
-                .tensor("embed", DType.F32, 3, 5)
-                .tensor("layers.0.weight", DType.BF16, 7, 11)
-                .writeSparse();
+        SavePlan.builder()
+                .tensor("embed", DType.F32, new byte[60], 3, 5)
+                .tensor("layers.0.weight", DType.BF16, new byte[154], 7, 11)
+                .toFile(file).save();
 
         assertThat(outputOf(() -> LoadCheckpoint.main(new String[]{file.toString()})))
                 .contains("'embed' F32[3, 5], 60 bytes", "'layers.0.weight' BF16[7, 11]", "2 tensors, 214 bytes in ",
@@ -56,10 +56,10 @@ class ReadmeExamplesTest {
     @Test
     void everydayCallsOfTheReadmeDoWhatTheySay() throws IOException {
         Path model = folder.resolve("model.safetensors");
-        new SafetensorsWriter(model)
-                .tensor("embed", DType.F32, 3, 5)
-                .tensor("layers.0.weight", DType.BF16, 7, 11)
-                .write(new TensorPattern(0));
+        SavePlan.builder()
+                .generated("embed", DType.F32, new TensorPattern(0), 3, 5)
+                .generated("layers.0.weight", DType.BF16, new TensorPattern(0), 7, 11)
+                .toFile(model).save();
         Path data = Files.write(folder.resolve("data.bin"), new byte[40 * 4096]);
         Path copy = folder.resolve("copy.safetensors");
 

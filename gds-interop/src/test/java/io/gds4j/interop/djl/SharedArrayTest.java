@@ -14,12 +14,12 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorLoan;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.DimensionOrder;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
@@ -57,12 +57,11 @@ class SharedArrayTest {
 
     private LoadPlan plan() {
         Path path = folder.resolve("m.safetensors");
-        new SafetensorsWriter(path)
-                .tensor("f32", DType.F32, 4, 6)
-                .tensor("bf16", DType.BF16, 8)
-                .tensor("f8", DType.F8_E4M3, 8)
-                .durable(false)
-                .write(new TensorPattern(1));
+        SavePlan.builder()
+                .generated("f32", DType.F32, new TensorPattern(1), 4, 6)
+                .generated("bf16", DType.BF16, new TensorPattern(1), 8)
+                .generated("f8", DType.F8_E4M3, new TensorPattern(1), 8)
+                .toFile(path).save();
         return Checkpoint.open(path).plan();
     }
 

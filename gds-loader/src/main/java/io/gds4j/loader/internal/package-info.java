@@ -7,4 +7,3 @@ import org.jspecify.annotations.NullMarked;
 // Tested by
 //   DecodedTensorsTest: FloatDecoder, GgmlBlocks
 //   TensorOrderTest: RowMajor
-//   SavePlanTest: SafetensorsText

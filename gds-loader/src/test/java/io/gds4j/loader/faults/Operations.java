@@ -547,7 +547,7 @@ final class Operations {
     private static void load(Stage stage, MemoryKind kind) throws Exception {
         TensorPattern pattern = new TensorPattern(13);
         Path path = stage.folder().resolve("model.safetensors");
-        new SafetensorsWriter(path).durable(false)
+        new SafetensorsWriter(path)
                 .tensor("w", DType.BF16, 209, 251)
                 .tensor("q", DType.U8, 4095)
                 .tensor("e", DType.F32, 77)
@@ -586,7 +586,7 @@ final class Operations {
     private static void inTurn(Stage stage, MemoryKind kind, long stream) throws Exception {
         TensorPattern pattern = new TensorPattern(14);
         Path path = stage.folder().resolve("turns.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(path).durable(false);
+        SafetensorsWriter writer = new SafetensorsWriter(path);
         for (int i = 0; i < 5; i++) {
             writer.tensor("w" + i, DType.BF16, 209, 251).tensor("e" + i, DType.F32, 77);
         }

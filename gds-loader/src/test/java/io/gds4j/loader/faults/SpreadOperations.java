@@ -142,7 +142,7 @@ final class SpreadOperations {
     private static void load(Stage stage, int gpus, ParallelPlan rules) throws Exception {
         TensorPattern pattern = new TensorPattern(17);
         Path path = stage.folder().resolve("llama.safetensors");
-        new SafetensorsWriter(path).durable(false)
+        new SafetensorsWriter(path)
                 .tensor("model.embed_tokens.weight", DType.BF16, 120, 96)
                 .tensor("model.layers.0.self_attn.q_proj.weight", DType.BF16, 96, 96)
                 .tensor("model.layers.0.mlp.down_proj.weight", DType.F32, 84, 96)

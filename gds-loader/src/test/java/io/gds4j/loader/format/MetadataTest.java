@@ -109,7 +109,7 @@ class MetadataTest {
     @Test
     void safetensorsHasNumbersAndArraysAsText(@TempDir Path folder) {
         Path file = folder.resolve("model.safetensors");
-        new SafetensorsWriter(file).durable(false)
+        new SafetensorsWriter(file)
                 .metadata("step", "1200")
                 .metadata("loss", "0.25")
                 .metadata("labels", "[\"cat\", \"\\u00fc\"]")

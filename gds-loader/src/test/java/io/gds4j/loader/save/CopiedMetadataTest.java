@@ -208,7 +208,7 @@ class CopiedMetadataTest {
 
     private Metadata written(String value, String types) {
         Path file = folder.resolve("w.safetensors");
-        new SafetensorsWriter(file).metadata("n", value).metadata("gds4j.metadata", types).durable(false)
+        new SafetensorsWriter(file).metadata("n", value).metadata("gds4j.metadata", types)
                 .tensor("t", DType.U8, 1).write(new TensorPattern(1));
         return Checkpoint.open(file).typedMetadata();
     }

@@ -44,7 +44,6 @@ class ManyFilesTest {
         for (int i = 0; i < FILES; i++) {
             String name = String.format(Locale.ROOT, "model-%05d-of-%05d.safetensors", i + 1, FILES);
             new SafetensorsWriter(folder.resolve(name))
-                    .durable(false)
                     .tensor("t" + i, DType.U8, BYTES)
                     .write(new TensorPattern(1));
             index.append(i == 0 ? "" : ", ").append("\"t").append(i).append("\": \"").append(name).append('"');

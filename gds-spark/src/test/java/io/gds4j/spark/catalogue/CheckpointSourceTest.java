@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.spark.LocalCluster;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -45,11 +45,11 @@ class CheckpointSourceTest {
 
     @BeforeAll
     static void write() throws IOException {
-        new SafetensorsWriter(folder.resolve(MODEL)).tensor("a.weight", DType.F32, 32, 32)
-                .tensor("a.bias", DType.U8, 40)
-                .tensor("größe", DType.BF16, 64, 8)
-                .tensor("scalar", DType.F32)
-                .write(new TensorPattern(23));
+        SavePlan.builder().generated("a.weight", DType.F32, new TensorPattern(23), 32, 32)
+                .generated("a.bias", DType.U8, new TensorPattern(23), 40)
+                .generated("größe", DType.BF16, new TensorPattern(23), 64, 8)
+                .generated("scalar", DType.F32, new TensorPattern(23))
+                .toFile(folder.resolve(MODEL)).save();
         Files.write(folder.resolve(WEIGHTS), gguf("token_embd.weight", 8, 4));
         Files.write(folder.resolve(ROWS), npy());
     }

@@ -2,9 +2,9 @@ package io.gds4j.spark.example;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.spark.LocalCluster;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -24,11 +24,11 @@ class LoadCheckpointTest {
 
     private long bytesOfEachRank(String... names) {
         Path path = folder.resolve("model.safetensors");
-        SafetensorsWriter writer = new SafetensorsWriter(path);
+        SavePlan.Builder plan = SavePlan.builder();
         for (String name : names) {
-            writer.tensor(name, DType.F32, 32, 32);
+            plan.generated(name, DType.F32, new TensorPattern(23), 32, 32);
         }
-        writer.write(new TensorPattern(23));
+        plan.toFile(path).save();
         var table = LoadCheckpoint.load(LocalCluster.session(), path.toString(), RANKS).collectAsList();
         assertThat(table).hasSize(RANKS);
         return table.stream().map(row -> row.<Long>getAs("bytes")).distinct().reduce((one, other) -> {

@@ -157,30 +157,4 @@ final class Checkpoints {
             }
         };
     }
-
-    /** The writer of simple files. */
-    static Operation writer(CuFileDriver driver) {
-        return new Operation() {
-            @Override
-            public String name() {
-                return "SafetensorsWriter";
-            }
-
-            private Path file(Path root) {
-                return root.resolve("writer.safetensors");
-            }
-
-            @Override
-            public void run(Path root, int round, Phases phases) {
-                Rounds.write(file(root), round);
-            }
-
-            @Override
-            public void check(Path root, int round, String phase) throws IOException {
-                try (Rounds rounds = new Rounds(driver)) {
-                    rounds.verify(file(root), phase.equals(DONE) ? round : round - 1, round);
-                }
-            }
-        };
-    }
 }

@@ -112,7 +112,6 @@ enum Recording {
                 Checkpoints.savePlan(driver),
                 Checkpoints.shardedSave(driver),
                 Checkpoints.convert(driver),
-                Checkpoints.writer(driver),
                 cache));
         all.addAll(Handles.all(driver));
         return all;

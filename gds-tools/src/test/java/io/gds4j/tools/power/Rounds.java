@@ -6,7 +6,6 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.SaveOptions;
@@ -53,11 +52,11 @@ final class Rounds implements AutoCloseable {
         return builder;
     }
 
-    /** Writes the round as one file of the writer for simple files. */
+    /** Writes the round as one file. */
     static void write(Path file, int round) {
-        SafetensorsWriter writer = new SafetensorsWriter(file).metadata(ROUND, Integer.toString(round));
-        TENSORS.forEach((name, bytes) -> writer.tensor(name, DType.U8, bytes));
-        writer.write(new TensorPattern(round));
+        SavePlan.Builder plan = SavePlan.builder().metadata(ROUND, Integer.toString(round));
+        TENSORS.forEach((name, bytes) -> plan.generated(name, DType.U8, new TensorPattern(round), bytes));
+        plan.toFile(file).save();
     }
 
     /** Returns the round of a checkpoint after it has compared every byte. */

@@ -106,7 +106,7 @@ class OnnxFormatTest {
     @Test
     void safetensorsBesideAreTheCheckpoint() throws IOException {
         validFile();
-        new SafetensorsWriter(folder.resolve("model.safetensors")).durable(false).tensor("a", DType.F32, 2).write(
+        new SafetensorsWriter(folder.resolve("model.safetensors")).tensor("a", DType.F32, 2).write(
                 (name, offset, to) -> to.fill((byte) 1));
         Checkpoint checkpoint = Checkpoint.open(folder);
         assertThat(checkpoint.format().id()).isEqualTo("safetensors");
