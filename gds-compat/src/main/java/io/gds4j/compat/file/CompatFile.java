@@ -33,7 +33,7 @@ public final class CompatFile implements BackendFile {
      * @param drop whether reads leave the page cache as it is
      * @param callerDescriptor the caller's descriptor of the file; null if the file was opened by its path
      */
-    public CompatFile(
+    CompatFile(
             DescriptorTable table,
             Posix posix,
             FileDescriptors descriptors,
@@ -75,7 +75,7 @@ public final class CompatFile implements BackendFile {
      * @param number the descriptor's number
      * @param open the file and the mode in which it is open
      */
-    public record CallerDescriptor(int number, FileDescriptors.Key open) {
+    record CallerDescriptor(int number, FileDescriptors.Key open) {
     }
 
     @Nullable

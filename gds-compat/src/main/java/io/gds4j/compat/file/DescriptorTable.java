@@ -156,7 +156,7 @@ public final class DescriptorTable {
      *
      * @param flags the descriptor's flags, from {@code F_GETFL}
      */
-    public static FileDescriptors.Key key(StatxResult status, int flags) {
+    static FileDescriptors.Key key(StatxResult status, int flags) {
         return new FileDescriptors.Key(
                 FileKey.of(status), flags & PosixConstants.O_ACCMODE, flags & PosixConstants.O_SYNC);
     }

@@ -60,7 +60,7 @@ public final class FileDescriptors {
      * @param accessMode O_RDONLY, O_WRONLY or O_RDWR
      * @param syncFlags O_SYNC, O_DSYNC or 0
      */
-    public record Key(FileKey file, int accessMode, int syncFlags) {
+    record Key(FileKey file, int accessMode, int syncFlags) {
         @Override
         public boolean equals(Object other) {
             return other instanceof Key key && file.equals(key.file) && accessMode == key.accessMode
@@ -73,7 +73,7 @@ public final class FileDescriptors {
         }
     }
 
-    public FileDescriptors(Posix posix, Key key, FileTraits traits, int buffered, int mode, RangeLocks locks) {
+    FileDescriptors(Posix posix, Key key, FileTraits traits, int buffered, int mode, RangeLocks locks) {
         this.posix = posix;
         this.key = key;
         this.traits = traits;
@@ -85,7 +85,7 @@ public final class FileDescriptors {
         this.triesCache = traits.local();
     }
 
-    public Key key() {
+    Key key() {
         return key;
     }
 

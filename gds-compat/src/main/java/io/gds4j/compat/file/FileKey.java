@@ -6,7 +6,7 @@ import io.gds4j.ffi.posix.StatxResult;
  * Identifies a file, whatever its name and descriptor. Equality is spelled out because the compiler's version is linked at the
  * first call, which takes 2 ms of a program's first file.
  */
-public record FileKey(int deviceMajor, int deviceMinor, long inode) {
+record FileKey(int deviceMajor, int deviceMinor, long inode) {
     static FileKey of(StatxResult status) {
         return new FileKey(status.deviceMajor(), status.deviceMinor(), status.inode());
     }

@@ -33,7 +33,7 @@ public final class RangeLocks {
      *
      * @param page bytes to which ranges are rounded, a power of two: the size of a page, or of a block if blocks are larger
      */
-    public RangeLocks(long page) {
+    RangeLocks(long page) {
         this.page = page;
     }
 

@@ -6,11 +6,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.Rig;
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.file.DescriptorTable;
-import io.gds4j.compat.file.FileDescriptors;
-import io.gds4j.compat.file.FileKey;
-import io.gds4j.compat.file.FileTraits;
-import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.file.TestFile;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -21,7 +17,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -133,11 +128,7 @@ class HostTransferTest {
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> call.getName().equals("pread")
                 ? Math.clamp(fileSize - (long) arguments[3], 0, (long) arguments[2])
                 : kernel.call());
-        FileDescriptors descriptors = new FileDescriptors(
-                posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0),
-                new FileTraits(false, PAGE, 512, false, true, false), 3, 0, new RangeLocks(PAGE));
-        CompatFile file =
-                new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
+        CompatFile file = TestFile.local(posix);
         long size = pieces * PAGE - 100;
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, size, MemoryKind.HOST);
         HostTransfer transfer =

@@ -4,11 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.file.DescriptorTable;
-import io.gds4j.compat.file.FileDescriptors;
-import io.gds4j.compat.file.FileKey;
-import io.gds4j.compat.file.FileTraits;
-import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.file.TestFile;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.staging.BouncePool;
@@ -21,7 +17,6 @@ import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -100,10 +95,7 @@ class ScatterTransferTest {
     }
 
     private CompatFile file() {
-        FileDescriptors descriptors = new FileDescriptors(
-                posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0),
-                new FileTraits(false, PAGE, 512, false, true, false), 3, 0, new RangeLocks(PAGE));
-        return new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
+        return TestFile.local(posix);
     }
 
     /** @param readers threads whose pieces one kernel copies; 0 for none */

@@ -5,24 +5,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.file.DescriptorTable;
-import io.gds4j.compat.file.FileDescriptors;
-import io.gds4j.compat.file.FileKey;
-import io.gds4j.compat.file.FileTraits;
 import io.gds4j.compat.file.IoPolicy;
-import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.file.TestFile;
 import io.gds4j.compat.plan.Route.Access;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.Operation;
 import java.util.List;
-import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -83,13 +77,10 @@ class RouteTest {
         // Of a read that spares the page cache, DROP asks for every byte. A large one finds the cached beginning.
         boolean floods = verdict == CacheVerdict.HEAD_CACHED;
         boolean drops = !direct && access != Access.BUFFERED && !floods;
-        FileTraits traits = new FileTraits(false, 4096, 512, false, true, verdict == CacheVerdict.ALL_CACHED);
         Posix posix = kernel(verdict);
-        FileDescriptors descriptors = new FileDescriptors(
-                posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
-                new RangeLocks(4096));
-        CompatFile file =
-                new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), direct, drops, null);
+        CompatFile file = verdict == CacheVerdict.ALL_CACHED
+                ? TestFile.inMemory(posix, direct, drops)
+                : TestFile.local(posix, direct, drops);
         MemoryRange memory = MemoryRange.ofAddress((1 << 20) + (barred ? 8 : 0), SIZE, MemoryKind.HOST);
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().build();
         TransferPlan plan = new TransferPlan();

@@ -5,12 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.deliver.ThreadContext;
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.file.DescriptorTable;
-import io.gds4j.compat.file.FileDescriptors;
-import io.gds4j.compat.file.FileKey;
-import io.gds4j.compat.file.FileTraits;
 import io.gds4j.compat.file.IoPolicy;
-import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.file.TestFile;
 import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -18,14 +14,12 @@ import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.Operation;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -63,11 +57,7 @@ class TransferPlannerTest {
     }
 
     private static CompatFile file(Posix posix, boolean direct) {
-        FileTraits traits = new FileTraits(false, 4096, 512, false, true, false);
-        FileDescriptors descriptors = new FileDescriptors(
-                posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
-                new RangeLocks(4096));
-        return new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), direct, false, null);
+        return TestFile.local(posix, direct, false);
     }
 
     private static TransferRequest request(CompatFile file, MemoryRange memory, long size, boolean write) {

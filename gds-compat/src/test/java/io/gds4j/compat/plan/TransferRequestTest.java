@@ -3,21 +3,14 @@ package io.gds4j.compat.plan;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.file.DescriptorTable;
-import io.gds4j.compat.file.FileDescriptors;
-import io.gds4j.compat.file.FileKey;
-import io.gds4j.compat.file.FileTraits;
-import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.file.TestFile;
 import io.gds4j.ffi.posix.FfmPosix;
-import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.Operation;
 import java.util.List;
-import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -35,11 +28,7 @@ class TransferRequestTest {
     }
 
     private static CompatFile file() {
-        Posix posix = FfmPosix.instance();
-        FileDescriptors descriptors = new FileDescriptors(
-                posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0),
-                new FileTraits(false, 4096, 512, false, true, false), 3, 0, new RangeLocks(4096));
-        return new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
+        return TestFile.local(FfmPosix.instance());
     }
 
     @Test

@@ -6,11 +6,7 @@ import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.deliver.HostTransfer;
 import io.gds4j.compat.deliver.ThreadContext;
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.file.DescriptorTable;
-import io.gds4j.compat.file.FileDescriptors;
-import io.gds4j.compat.file.FileKey;
-import io.gds4j.compat.file.FileTraits;
-import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.file.TestFile;
 import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
@@ -22,7 +18,6 @@ import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.Operation;
@@ -32,7 +27,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
@@ -144,11 +138,7 @@ class GpuLocalityTest {
     /** A request of many pieces, each of which fails. */
     private static void workOn(TransferEngine engine, MemoryRange memory) {
         Posix posix = FfmPosix.instance();
-        FileDescriptors.Key key = new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
-        FileTraits traits = new FileTraits(false, 0, 4096, false, false, false);
-        FileDescriptors descriptors = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
-        CompatFile file =
-                new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
+        CompatFile file = TestFile.buffered(posix);
         TransferRequest request = new TransferRequest().set(file, memory, Operation.READ, 64 * 4096, 0, 0);
         HostTransfer transfer = new HostTransfer(request, null);
         transfer.plan().buffered(0, 64 * 4096, 4096);

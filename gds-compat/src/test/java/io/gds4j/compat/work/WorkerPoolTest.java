@@ -7,11 +7,7 @@ import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.deliver.HostTransfer;
 import io.gds4j.compat.deliver.ThreadContext;
 import io.gds4j.compat.file.CompatFile;
-import io.gds4j.compat.file.DescriptorTable;
-import io.gds4j.compat.file.FileDescriptors;
-import io.gds4j.compat.file.FileKey;
-import io.gds4j.compat.file.FileTraits;
-import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.file.TestFile;
 import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
@@ -21,7 +17,6 @@ import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.Operation;
@@ -63,11 +58,7 @@ class WorkerPoolTest {
 
     private static HostTransfer transfer(long pieces) {
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> kernel.call());
-        FileDescriptors.Key key = new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0);
-        FileTraits traits = new FileTraits(false, 0, PIECE, false, false, false);
-        FileDescriptors descriptors = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
-        CompatFile file =
-                new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
+        CompatFile file = TestFile.buffered(posix);
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, pieces * PIECE, MemoryKind.HOST);
         HostTransfer transfer = new HostTransfer(
                 new TransferRequest().set(file, memory, Operation.READ, pieces * PIECE, 0, 0), null);
