@@ -20,6 +20,8 @@ import java.util.stream.Stream;
 record AnswerHead(int status, HttpHeaders headers) {
     private static final Pattern LENGTH = Pattern.compile("\\d{1,19}");
     private static final Pattern SECONDS = Pattern.compile("\\d+");
+    private static final Pattern NEXT =
+            Pattern.compile("<[^<>?]*\\?([A-Za-z0-9._~%=&+/-]+)>[^<>,]*;\\s*rel=\"?next\"?(?=\\s*(?:[,;]|$))");
     private static final long MAX_PAUSE_SECONDS = 3600;
     private static final int SAFE_DIGITS = 9;
 
@@ -138,6 +140,12 @@ record AnswerHead(int status, HttpHeaders headers) {
     /** Returns the code of an error of the Hugging Face hub; empty if there is none. */
     String hubCode() {
         return value("X-Error-Code");
+    }
+
+    /** Returns the query of the next page of a list, as RFC 8288 names it; empty on the last page. */
+    Optional<String> nextPage() {
+        return headers.allValues("Link").stream().flatMap(value -> NEXT.matcher(value).results())
+                .map(link -> link.group(1)).findFirst();
     }
 
     /** Returns whether the server knows the token, but does not take it: RFC 6750 3.1. */

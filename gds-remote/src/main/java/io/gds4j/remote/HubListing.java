@@ -7,20 +7,27 @@ import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpResponse;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Optional;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /** Asks the hub for the commit and the files of a revision. Used by one thread. */
 final class HubListing {
-    /** Longest list: about 200,000 files. */
+    /** Longest answer: about 200,000 files. */
     private static final int MAX_BYTES = 16 << 20;
+
+    /** Fewest siblings that may be not all: the hub cuts them short at some thousands, and has 1,000 files on a page of the tree. */
+    private static final int MANY = 1000;
+    private static final int MAX_PAGES = 1000;
 
     private final HubNames names;
     private final HttpConnections connections;
-    private final URI uri;
-    private final Attempts attempts;
+    private final byte[] json = new byte[MAX_BYTES];
+    private URI uri;
     private Place place;
+    private Attempts attempts;
 
     HubListing(HubNames names, HttpConnections connections) {
         this.names = names;
@@ -30,17 +37,58 @@ final class HubListing {
         attempts = new Attempts(connections.options(), uri, this::failure);
     }
 
+    /** Reads an answer, the first bytes of {@link #json}. */
+    @FunctionalInterface
+    private interface Answer<T> {
+        /** @throws IOException if it is another text; the message says what is wrong, in one line */
+        T read(AnswerHead head, int length) throws IOException;
+    }
+
     HubRevision get() {
+        HubRevision found = ask(names.list(), (head, length) -> revision(length));
+        return found.files().isEmpty() || found.files().size() >= MANY ? tree(found.commit()) : found;
+    }
+
+    private HubRevision revision(int length) throws IOException {
+        HubRevision found = HubRevision.parse(json, length);
+        if (HubNames.isCommit(names.revision()) && !found.commit().equals(names.revision())) {
+            throw new IOException("it has another commit");
+        }
+        return found;
+    }
+
+    /** Returns all files of a commit, which come by pages. */
+    private HubRevision tree(String commit) {
+        NavigableSet<String> files = new TreeSet<>();
+        URI page = names.tree(commit, "recursive=true");
+        for (int pages = 0; pages < MAX_PAGES; pages++) {
+            Optional<String> next = ask(page, (head, length) -> {
+                HubRevision.addFiles(json, length, files);
+                return head.nextPage();
+            });
+            if (next.isEmpty()) {
+                return new HubRevision(commit, files);
+            }
+            // At this server, whatever the link says: the token goes there.
+            page = names.tree(commit, next.get());
+        }
+        throw failure(Errno.EFBIG, "the list of files has more than %s pages".formatted(MAX_PAGES), null);
+    }
+
+    private <T> T ask(URI asked, Answer<T> answer) {
+        uri = asked;
+        place = Place.of(asked);
+        attempts = new Attempts(connections.options(), asked, this::failure);
         try {
-            return attempts.run(this::attempt);
+            return attempts.run(() -> attempt(answer));
         } catch (InterruptedException e) {
             throw S3Requests.interrupted("GET", uri, e);
         }
     }
 
-    /** Returns the revision; empty after a redirect, which a repository with a new name has. */
-    private Optional<HubRevision> attempt() throws InterruptedException, ExecutionException, Attempts.Passing {
-        byte[] json = new byte[MAX_BYTES];
+    /** Returns what the answer has; empty after a redirect, which a repository with a new name has. */
+    private <T> Optional<T> attempt(Answer<T> answer)
+            throws InterruptedException, ExecutionException, Attempts.Passing {
         RangeBody body = new RangeBody(MemorySegment.ofArray(json));
         HttpResponse<String> response = connections.send(
                 HttpSource.request(connections, uri, place.uri(), "", Map.of()).build(), place,
@@ -65,11 +113,7 @@ final class HubListing {
             throw failure(Errno.EFBIG, "the list of files has more than %s bytes".formatted(MAX_BYTES), null);
         }
         try {
-            HubRevision found = HubRevision.parse(json, (int) body.received());
-            if (HubNames.isCommit(names.revision()) && !found.commit().equals(names.revision())) {
-                throw new IOException("it has another commit");
-            }
-            return Optional.of(found);
+            return Optional.of(answer.read(head, (int) body.received()));
         } catch (IOException e) {
             throw failure(Errno.EIO, "the list of files is refused: " + e.getMessage(), null);
         }

@@ -63,6 +63,11 @@ record HubNames(String root, String kind, String id, String revision, URI endpoi
         return at("/api/%s/%s/revision/%s".formatted(kind, id, ObjectName.escaped(revision).replace("/", "%2F")));
     }
 
+    /** Returns the URL of a page of a commit's files. */
+    URI tree(String commit, String query) {
+        return at("/api/%s/%s/tree/%s?%s".formatted(kind, id, commit, query));
+    }
+
     /** Returns the URL of a file of a commit. */
     URI file(String commit, String name) {
         return at("%s/%s/resolve/%s/%s".formatted(

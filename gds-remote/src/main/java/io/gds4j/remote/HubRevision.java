@@ -7,7 +7,10 @@ import com.fasterxml.jackson.core.JsonToken;
 import io.gds4j.internal.file.TrustedFolder;
 import io.gds4j.internal.text.InertText;
 import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.NavigableSet;
+import java.util.Set;
 import java.util.TreeSet;
 
 /**
@@ -36,7 +39,7 @@ record HubRevision(String commit, NavigableSet<String> files) {
                 } else if (name.equals("siblings")) {
                     expect(value, JsonToken.START_ARRAY);
                     while (parser.nextToken() != JsonToken.END_ARRAY) {
-                        files.add(sibling(parser));
+                        files.add(checked(texts(parser).getOrDefault("rfilename", "")));
                     }
                 } else {
                     parser.skipChildren();
@@ -52,20 +55,41 @@ record HubRevision(String commit, NavigableSet<String> files) {
         return new HubRevision(commit, files);
     }
 
-    /** Returns the name of a file. */
-    private static String sibling(JsonParser parser) throws IOException {
+    /**
+     * Adds the files of a page of a tree: {@code path} of each entry whose {@code type} is {@code file}.
+     *
+     * @throws IOException as {@link #parse}
+     */
+    static void addFiles(byte[] json, int length, Set<String> files) throws IOException {
+        try (JsonParser parser = new JsonFactory().createParser(json, 0, length)) {
+            expect(parser.nextToken(), JsonToken.START_ARRAY);
+            while (parser.nextToken() != JsonToken.END_ARRAY) {
+                Map<String, String> entry = texts(parser);
+                if (entry.getOrDefault("type", "").equals("file")) {
+                    files.add(checked(entry.getOrDefault("path", "")));
+                }
+            }
+        } catch (JacksonException e) {
+            throw new IOException("it is not valid JSON");
+        }
+    }
+
+    /** Returns the texts of an object, without those of objects in it. */
+    private static Map<String, String> texts(JsonParser parser) throws IOException {
         expect(parser.currentToken(), JsonToken.START_OBJECT);
-        String file = "";
+        Map<String, String> texts = new HashMap<>();
         while (parser.nextToken() == JsonToken.FIELD_NAME) {
-            boolean isName = parser.currentName().equals("rfilename");
-            JsonToken value = parser.nextToken();
-            if (isName) {
-                expect(value, JsonToken.VALUE_STRING);
-                file = parser.getText();
+            String name = parser.currentName();
+            if (parser.nextToken() == JsonToken.VALUE_STRING) {
+                texts.put(name, parser.getText());
             } else {
                 parser.skipChildren();
             }
         }
+        return texts;
+    }
+
+    private static String checked(String file) throws IOException {
         if (!TrustedFolder.isBelow(file)) {
             throw new IOException("it names a file that no folder may have, " + InertText.quote(file));
         }

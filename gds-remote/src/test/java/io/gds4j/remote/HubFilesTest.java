@@ -188,6 +188,45 @@ class HubFilesTest {
         assertThat(server.hub.requests()).isEqualTo(1);
     }
 
+    /** The hub cuts the siblings of a large repository short. Its links may name another server, which gets no token. */
+    @ParameterizedTest
+    @ValueSource(strings = {"the hub", "the store"})
+    void filesOfALargeRepositoryComeByPages(String place) throws IOException {
+        server.pagesAt = (place.equals("the hub") ? server.hub : server.store).uri("").toString();
+        for (int i = 0; i < 2500; i++) {
+            server.put(HubServer.FIRST, "many/%s".formatted(i), new byte[0]);
+        }
+        server.put(HubServer.FIRST, "z.json", "{}".getBytes(StandardCharsets.UTF_8));
+        Path root = path("hf://org/model");
+        assertThat(names(root.resolve("many"))).hasSize(2500).doesNotHaveDuplicates();
+        assertThat(names(root)).containsExactly("a b", "config.json", "many", "z.json");
+        assertThat(Files.readString(root.resolve("z.json"))).isEqualTo("{}");
+        assertThat(HubServer.paths(server.hub)).filteredOn(each -> each.contains("/tree/"))
+                .containsExactly("/api/models/org/model/tree/" + HubServer.FIRST,
+                        "/api/models/org/model/tree/" + HubServer.FIRST,
+                        "/api/models/org/model/tree/" + HubServer.FIRST);
+        assertThat(HubServer.credentials(server.hub)).containsExactly(BEARER);
+        assertThat(HubServer.credentials(server.store)).containsExactly("null");
+    }
+
+    @Test
+    void pagesThatDoNotEndAreRefused() {
+        server.most = 0;
+        server.pagesAt = "http://127.0.0.1:1/endless";
+        assertThatThrownBy(() -> names(path("hf://org/model")))
+                .satisfies(failure -> assertOneLine(failure, "the list of files has more than 1000 pages"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {"{} | not the hub's list", "[1] | not the hub's list", "[ | not valid JSON",
+            "[{\"type\":\"file\"}] | a file that no folder may have",
+            "[{\"type\":\"file\",\"path\":\"../x\"}] | a file that no folder may have"})
+    void pageThatIsWrongIsRefused(String json, String text) {
+        server.most = 0;
+        server.page = json;
+        assertThatThrownBy(() -> names(path("hf://org/model"))).satisfies(failure -> assertOneLine(failure, text));
+    }
+
     @Test
     void listOfAnotherCommitIsRefused() {
         server.list = "{\"sha\":\"%s\",\"siblings\":[]}".formatted(HubServer.SECOND);

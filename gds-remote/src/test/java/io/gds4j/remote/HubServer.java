@@ -23,6 +23,15 @@ final class HubServer implements AutoCloseable {
     private final Map<String, Map<String, byte[]>> commits = new ConcurrentHashMap<>();
     private final Map<String, String> revisions = new ConcurrentHashMap<>(Map.of("main", FIRST));
 
+    /** Most siblings of a revision, and files of a page of its tree. */
+    volatile int most = 1000;
+
+    /** What links to the next page have in front. */
+    volatile String pagesAt = "";
+
+    /** The answer to each page of a tree; empty for a true one. */
+    volatile String page = "";
+
     /** The answer to each list; empty for a true one. */
     volatile String list = "";
 
@@ -60,6 +69,8 @@ final class HubServer implements AutoCloseable {
         } else if (path.startsWith("/api/models/org/model/revision/")) {
             String revision = path.substring(path.lastIndexOf('/') + 1).replace("%2F", "/");
             list(exchange, commits.containsKey(revision) ? revision : revisions.getOrDefault(revision, ""));
+        } else if (path.startsWith("/api/models/org/model/tree/")) {
+            tree(exchange, path, exchange.getRequestURI().getQuery());
         } else if (path.startsWith("/api/")) {
             refuse(exchange, "401 RepoNotFound");
         } else if (!refusal.isEmpty()) {
@@ -76,11 +87,33 @@ final class HubServer implements AutoCloseable {
             refuse(exchange, "404 RevisionNotFound");
             return;
         }
-        String siblings = new TreeMap<>(commits.get(commit)).keySet().stream()
+        String siblings = new TreeMap<>(commits.get(commit)).keySet().stream().limit(most)
                 .map("{\"size\":[{}],\"rfilename\":\"%s\"}"::formatted).collect(Collectors.joining(","));
         String json = list.isEmpty() ? "{\"id\":\"org/model\",\"config\":{\"sha\":1},\"sha\":\"%s\",\"siblings\":[%s]}"
                 .formatted(commit, siblings) : list;
-        byte[] bytes = json.getBytes(StandardCharsets.UTF_8);
+        answer(exchange, json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Answers with a page of the files of a commit. Each query but the first has a cursor, the number of the page. */
+    private void tree(HttpExchange exchange, String path, String query) throws IOException {
+        int number = query.contains("&cursor=") ? Integer.parseInt(query.replaceFirst(".*&cursor=(\\d+).*", "$1")) : 0;
+        List<String> all = new TreeMap<>(commits.get(path.substring(path.lastIndexOf('/') + 1))).keySet().stream()
+                .toList();
+        int end = Math.min(all.size(), (number + 1) * most);
+        if (end < all.size() || pagesAt.endsWith("endless")) {
+            exchange.getResponseHeaders().set("Link",
+                    "<%s%s?recursive=true&cursor=%s>; rel=\"next\"".formatted(pagesAt, path, number + 1));
+        }
+        String files = all.subList(Math.min(end, number * most), end).stream()
+                .map("{\"type\":\"file\",\"oid\":\"1\",\"size\":1,\"lfs\":{\"path\":\"x\"},\"path\":\"%s\"}"::formatted)
+                .collect(Collectors.joining(","));
+        String json = page.isEmpty()
+                ? "[{\"type\":\"directory\",\"path\":\"folder\"}%s%s]".formatted(files.isEmpty() ? "" : ",", files)
+                : page;
+        answer(exchange, json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static void answer(HttpExchange exchange, byte[] bytes) throws IOException {
         exchange.sendResponseHeaders(200, bytes.length);
         exchange.getResponseBody().write(bytes);
     }

@@ -211,6 +211,16 @@ class ObjectVersionTest {
                 .isEqualTo(refused);
     }
 
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+            "<https://h/tree/1?recursive=true&cursor=a%3D=>; rel=\"next\" | recursive=true&cursor=a%3D=",
+            "<https://h/a?x=1>; rel=prev, </a?x=2>; title=t; rel=next | x=2", "<https://h/a?x=1>; rel=\"prev\" | ''",
+            "<https://h/a?x=1>; rel=nextpage | ''", "<https://h/a>; rel=next | ''", "<https://h/a?x y>; rel=next | ''"})
+    void nextPageIsTheQueryOfItsLink(String link, String query) {
+        HttpHeaders headers = HttpHeaders.of(Map.of("Link", List.of(link)), (name, value) -> true);
+        assertThat(new AnswerHead(200, headers).nextPage().orElse("")).isEqualTo(query);
+    }
+
     /** Otherwise the first request after the pause came too early. */
     @Test
     void pauseLastsUntilTheTimeThatTheServerNames() {

@@ -34,6 +34,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -51,6 +53,7 @@ public abstract class ObjectStoreContract {
     private static final Duration HASTY = Duration.ofMillis(300);
     private static final int SIZE = 300_001;
     private static final byte[] BYTES = random(SIZE);
+    private static final Pattern RANGE = Pattern.compile("(?i)content-range: bytes (\\d+)-\\d+/");
     private static final String NAME = "folder/object.bin";
 
     private StoreUnderTest store;
@@ -191,7 +194,8 @@ public abstract class ObjectStoreContract {
     }
 
     @ParameterizedTest
-    @CsvSource({"403, 13, refuses, 1", "404, 2, no such object, 1", "412, 116, changed, 1", "416, 5, no such range, 1",
+    @CsvSource({"401, 13, wants credentials, 1", "403, 13, refuses, 1", "404, 2, no such object, 1",
+            "412, 116, changed, 1", "416, 5, no such range, 1",
             "418, 5, status 418, 1", "429, 5, 3 attempts, 3", "500, 5, 3 attempts, 3", "503, 5, 3 attempts, 3"})
     void statusThatStaysIsOneClearLine(int status, int errno, String text, int attempts) throws Exception {
         Map<String, Integer> asked = new ConcurrentHashMap<>();
@@ -260,6 +264,31 @@ public abstract class ObjectStoreContract {
                 : "longer than the range").doesNotContain("attempts");
     }
 
+    /** Returns an answer with the first bytes of its range, as a server may give them. */
+    private static Answer shorter(Answer whole, int most) {
+        return whole.edited(text -> {
+            int body = text.indexOf("\r\n\r\n") + 4;
+            int size = Math.min(most, text.length() - body);
+            Matcher range = RANGE.matcher(text);
+            return !range.find() ? text
+                    : text.substring(0, body)
+                            .replaceFirst("(?i)(content-length): \\d+", "$1: " + size)
+                            .replaceFirst(Pattern.quote(range.group()), "Content-Range: bytes %s-%s/".formatted(
+                                    range.group(1), Integer.parseInt(range.group(1)) + size - 1))
+                            + text.substring(body, body + size);
+        });
+    }
+
+    @Test
+    void shorterRangesAreReadOnUntilTheyAreTooShort() throws Exception {
+        RangeSource source = object().openSource();
+        wire.on(request -> shorter(request.forward(), 40_000));
+        assertReads(source, 100_000, 150_000);
+        wire.on(request -> shorter(request.forward(), 100));
+        CuFileException e = failure(() -> read(source, 100_000, 150_000, Cancellation.NEVER));
+        assertThat(e.getMessage()).contains("64 answers in a row had shorter ranges than asked for");
+    }
+
     @Test
     void missingObjectIsNoSuchFile() throws Exception {
         store.put(NAME, BYTES);
@@ -306,6 +335,14 @@ public abstract class ObjectStoreContract {
     void redirectsEnd() throws Exception {
         CuFileException e = failure(PATIENT, request -> Answer.of(302, "Location: /again"));
         assertThat(e.getMessage()).contains("more than 5 redirects");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"http://169.254.169.254/x, to a link-local address or a metadata service",
+            "https://127.0.0.1:1/x, it redirects from http to", "ftp://127.0.0.1:1/x, http"})
+    void redirectThatMayLeakIsNotFollowed(String to, String why) throws Exception {
+        CuFileException e = failure(PATIENT, request -> Answer.of(307, "Location: " + to));
+        assertThat(e.getMessage()).contains(why).doesNotContain("attempts");
     }
 
     @ParameterizedTest
@@ -416,6 +453,23 @@ public abstract class ObjectStoreContract {
         assertThat(Files.size(past("up/empty"))).isZero();
         Files.delete(path("up/x"));
         assertThat(past("up/x")).doesNotExist();
+    }
+
+    /** Each request with bytes breaks once, before the server has done it. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void uploadGoesOnAfterBrokenConnections(boolean isLarge) throws Exception {
+        needs(Ability.WRITE);
+        Set<String> broken = ConcurrentHashMap.newKeySet();
+        wire.on(request -> request.method().equals("PUT")
+                && broken.add(request.head().lines().findFirst().orElseThrow() + request.header("content-range"))
+                        ? Answer.none(End.RESET) : request.forward());
+        Content content = content(isLarge);
+        path("up/x").create(content);
+        assertThat(broken).hasSizeGreaterThan(isLarge ? 1 : 0);
+        assertThat(content.read).as("each byte is read once").hasValue(content.size());
+        assertThat(Arrays.mismatch(Files.readAllBytes(past("up/x")), content.bytes)).isEqualTo(-1);
+        assertThat(store.leftovers()).isEmpty();
     }
 
     /** Each request that writes is refused once. */
