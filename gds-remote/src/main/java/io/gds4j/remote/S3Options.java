@@ -13,7 +13,7 @@ import java.util.function.Supplier;
  * Settings of S3 objects. Immutable.
  *
  * <pre>{@code
- * S3Options options = S3Options.builder().endpoint(URI.create("http://minio:9000")).build();
+ * S3Options options = S3Options.fromEnvironment().withEndpoint(URI.create("http://minio:9000"));
  * Path model = S3Files.path(URI.create("s3://models/llama.safetensors"), options);
  * }</pre>
  *
@@ -39,30 +39,23 @@ public final class S3Options {
         }
     }
 
-    private S3Options(Builder builder) {
-        endpoint = builder.endpoint;
-        region = builder.region;
-        pathStyle = builder.pathStyle.orElse(endpoint.isPresent());
-        credentials = builder.credentials;
-        environment = builder.environment;
-        http = builder.http.or(environment);
-        partBytes = builder.partBytes;
+    private S3Options(
+            Optional<URI> endpoint, String region, boolean pathStyle, Supplier<S3Credentials> credentials,
+            HttpOptions http,
+            HttpOptions environment, int partBytes) {
+        this.endpoint = endpoint;
+        this.region = region;
+        this.pathStyle = pathStyle;
+        this.credentials = credentials;
+        this.http = http.or(environment);
+        this.environment = environment;
+        this.partBytes = partBytes;
         if (endpoint.isPresent() && !ObjectName.isHttp(endpoint.get())) {
             throw CuFileException.invalid("S3Options", "the endpoint: " + ObjectName.notHttp(endpoint.get()));
         }
         if (!region.matches("[A-Za-z0-9-]{1,64}")) {
             throw CuFileException.invalid("S3Options", "the region has other characters than letters, digits and -");
         }
-    }
-
-    /** {@return a builder that begins with {@link #fromEnvironment()}} */
-    public static Builder builder() {
-        return fromEnvironment().toBuilder();
-    }
-
-    /** {@return a builder that begins with these settings} */
-    public Builder toBuilder() {
-        return new Builder(this);
     }
 
     /** {@return http or https URL of a server other than AWS; empty for AWS's server of the region} */
@@ -100,7 +93,7 @@ public final class S3Options {
      * {@code endpoint_url}, {@code AWS_REGION} or {@code AWS_DEFAULT_REGION} or the profile's, else us-east-1; credentials from the
      * environment, the profile, the metadata of the container and of the instance, in this order. Profiles that sign in elsewhere
      * need an {@link S3CredentialsProvider}. An endpoint means path style. Requests trust the certificates of {@code AWS_CA_BUNDLE} or
-     * the profile's {@code ca_bundle}, unless the options of {@link Builder#http} name others, and pay with
+     * the profile's {@code ca_bundle}, unless {@link #withHttp} names others, and pay with
      * {@code AWS_REQUEST_PAYER=requester}.
      *
      * @return the settings; credentials are looked for when the first request needs them
@@ -135,9 +128,8 @@ public final class S3Options {
             throw CuFileException.invalid(
                     "S3Options", "AWS_ENDPOINT_URL, or endpoint_url of the profile, is not an http or https URL");
         }
-        Builder builder = new Builder(url, region, new CredentialChain(variables));
-        builder.environment = requests(variables, profile);
-        return builder.build();
+        return new S3Options(url, region, url.isPresent(), new CredentialChain(variables), HttpOptions.DEFAULTS,
+                requests(variables, profile), PART);
     }
 
     /** Returns what the environment says of each request. */
@@ -164,124 +156,79 @@ public final class S3Options {
         return value.isEmpty() ? variables.getOrDefault(other, "") : value;
     }
 
+    /**
+     * Returns a copy with another server. The bucket then stands in the path of URLs, unless {@link #withPathStyle} is called after it.
+     *
+     * @param url http or https URL of a server other than AWS
+     * @return the copy
+     * @throws CuFileException INVALID_VALUE if it is not
+     */
+    public S3Options withEndpoint(URI url) {
+        return new S3Options(Optional.of(url), region, true, credentials, http, environment, partBytes);
+    }
+
+    /**
+     * Returns a copy with another region.
+     *
+     * @param name letters, digits and -; us-east-1 if neither environment nor profile names one
+     * @return the copy
+     * @throws CuFileException INVALID_VALUE for other characters
+     */
+    public S3Options withRegion(String name) {
+        return new S3Options(endpoint, name, pathStyle, credentials, http, environment, partBytes);
+    }
+
+    /**
+     * Returns a copy with another place of the bucket in URLs.
+     *
+     * @param inPath true for the path, false for the host
+     * @return the copy
+     */
+    public S3Options withPathStyle(boolean inPath) {
+        return new S3Options(endpoint, region, inPath, credentials, http, environment, partBytes);
+    }
+
+    /**
+     * Returns a copy with other credentials.
+     *
+     * @param keys the credentials
+     * @return the copy
+     */
+    public S3Options withCredentials(S3Credentials keys) {
+        return withCredentials(new Fixed(Objects.requireNonNull(keys, "keys")));
+    }
+
+    /**
+     * Returns a copy that asks for credentials at each request.
+     *
+     * @param keys thread-safe; keeps what it found
+     * @return the copy
+     */
+    public S3Options withCredentials(Supplier<S3Credentials> keys) {
+        return new S3Options(endpoint, region, pathStyle, Objects.requireNonNull(keys, "keys"), http, environment,
+                partBytes);
+    }
+
+    /**
+     * Returns a copy with other settings of requests.
+     *
+     * @param options the settings
+     * @return the copy
+     */
+    public S3Options withHttp(HttpOptions options) {
+        return new S3Options(endpoint, region, pathStyle, credentials, Objects.requireNonNull(options, "options"),
+                environment, partBytes);
+    }
+
+    /** Returns a copy with another size of parts, for servers of tests. */
+    S3Options withPartBytes(int bytes) {
+        return new S3Options(endpoint, region, pathStyle, credentials, http, environment, bytes);
+    }
+
     /** Returns a text without credentials. */
     @Override
     public String toString() {
         return "S3Options[endpoint=%s, region=%s, pathStyle=%s, http=%s]"
                 .formatted(endpoint.map(ObjectName::shown).orElse("AWS"), region, pathStyle, http);
-    }
-
-    /**
-     * Builds {@link S3Options}. Not thread-safe.
-     *
-     * @since 0.1
-     */
-    public static final class Builder {
-        private Optional<URI> endpoint;
-        private String region;
-        private Optional<Boolean> pathStyle;
-        private Supplier<S3Credentials> credentials;
-        private HttpOptions http;
-        private HttpOptions environment = HttpOptions.DEFAULTS;
-        private int partBytes = PART;
-
-        private Builder(Optional<URI> endpoint, String region, Supplier<S3Credentials> credentials) {
-            this.endpoint = endpoint;
-            this.region = region;
-            this.credentials = credentials;
-            pathStyle = Optional.empty();
-            http = HttpOptions.DEFAULTS;
-        }
-
-        private Builder(S3Options options) {
-            this(options.endpoint, options.region, options.credentials);
-            pathStyle = Optional.of(options.pathStyle);
-            http = options.http;
-            environment = options.environment;
-            partBytes = options.partBytes;
-        }
-
-        /** Sets the size of parts, for servers of tests. */
-        Builder partBytes(int bytes) {
-            partBytes = bytes;
-            return this;
-        }
-
-        /**
-         * Sets the server. The bucket then stands in the path of URLs, unless {@link #pathStyle} is called after it.
-         *
-         * @param url http or https URL of a server other than AWS
-         * @return this builder
-         */
-        public Builder endpoint(URI url) {
-            endpoint = Optional.of(url);
-            pathStyle = Optional.empty();
-            return this;
-        }
-
-        /**
-         * Sets the region.
-         *
-         * @param name letters, digits and -; us-east-1 if neither environment nor profile names one
-         * @return this builder
-         */
-        public Builder region(String name) {
-            region = Objects.requireNonNull(name, "name");
-            return this;
-        }
-
-        /**
-         * Sets where URLs name the bucket.
-         *
-         * @param inPath true for the path, false for the host
-         * @return this builder
-         */
-        public Builder pathStyle(boolean inPath) {
-            pathStyle = Optional.of(inPath);
-            return this;
-        }
-
-        /**
-         * Sets the credentials.
-         *
-         * @param keys the credentials
-         * @return this builder
-         */
-        public Builder credentials(S3Credentials keys) {
-            Objects.requireNonNull(keys, "keys");
-            return credentials(new Fixed(keys));
-        }
-
-        /**
-         * Sets what is asked for credentials at each request.
-         *
-         * @param keys thread-safe; keeps what it found
-         * @return this builder
-         */
-        public Builder credentials(Supplier<S3Credentials> keys) {
-            credentials = Objects.requireNonNull(keys, "keys");
-            return this;
-        }
-
-        /**
-         * Sets the settings of requests.
-         *
-         * @param options the settings
-         * @return this builder
-         */
-        public Builder http(HttpOptions options) {
-            http = Objects.requireNonNull(options, "options");
-            return this;
-        }
-
-        /**
-         * Returns the settings.
-         *
-         * @return the settings
-         * @throws CuFileException INVALID_VALUE for an endpoint that is no http or https URL, or a region of other characters
-         */
-        public S3Options build() {
-            return new S3Options(this);
-        }
     }
 }

@@ -59,7 +59,7 @@ class AttemptsTest {
     }
 
     private Path path(String key, HttpOptions options) {
-        return S3Files.path(URI.create("s3://models/" + key), s3.options().toBuilder().http(options).build());
+        return S3Files.path(URI.create("s3://models/" + key), s3.options().withHttp(options));
     }
 
     private Path file(int size) throws IOException {

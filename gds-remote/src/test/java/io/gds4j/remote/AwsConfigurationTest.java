@@ -123,7 +123,7 @@ class AwsConfigurationTest {
     @Test
     void suppliersAreAskedForEachRequest() {
         S3Options options = S3Options.fromEnvironment(Map.of("HOME", home.toString()))
-                .toBuilder().credentials(() -> new S3Credentials("X", "s", Optional.of("t"), Optional.empty())).build();
+                .withCredentials(() -> new S3Credentials("X", "s", Optional.of("t"), Optional.empty()));
         assertThat(options.credentials().get().accessKey()).isEqualTo("X");
         assertThat(options).asString().doesNotContain("X,");
     }
@@ -131,15 +131,15 @@ class AwsConfigurationTest {
     @Test
     void builderFollowsTheEndpointUnlessTold() {
         URI minio = URI.create("http://minio:9000");
-        S3Options options = S3Options.builder().endpoint(minio).region("eu-west-1").build();
+        S3Options options = S3Options.fromEnvironment().withEndpoint(minio).withRegion("eu-west-1");
 
         assertThat(options.pathStyle()).isTrue();
         assertThat(options.endpoint()).contains(minio);
-        assertThat(options.toBuilder().pathStyle(false).build().pathStyle()).isFalse();
-        assertThat(options.toBuilder().region("eu-west-2").build().region()).isEqualTo("eu-west-2");
-        assertThatThrownBy(() -> S3Options.builder().endpoint(URI.create("ftp://minio")).build())
+        assertThat(options.withPathStyle(false).pathStyle()).isFalse();
+        assertThat(options.withRegion("eu-west-2").region()).isEqualTo("eu-west-2");
+        assertThatThrownBy(() -> S3Options.fromEnvironment().withEndpoint(URI.create("ftp://minio")))
                 .isInstanceOf(CuFileException.class).hasMessageContaining("the endpoint");
-        assertThatThrownBy(() -> S3Options.builder().region("eu west").build())
+        assertThatThrownBy(() -> S3Options.fromEnvironment().withRegion("eu west"))
                 .isInstanceOf(CuFileException.class).hasMessageContaining("the region");
     }
 }

@@ -75,7 +75,7 @@ class CertificatesTest {
     }
 
     private Path object() {
-        S3Options options = S3Options.fromEnvironment(variables).toBuilder().http(HASTY).build();
+        S3Options options = S3Options.fromEnvironment(variables).withHttp(HASTY);
         return S3Files.path(URI.create("s3://models/a"), options);
     }
 
@@ -104,11 +104,11 @@ class CertificatesTest {
     @Test
     void certificatesOfTheProgramWin() throws Exception {
         variables.put("AWS_CA_BUNDLE", bundle(other).toString());
-        S3Options options = S3Options.fromEnvironment(variables).toBuilder()
-                .http(HASTY.withTls(TlsTest.context(folder))).build();
+        S3Options options = S3Options.fromEnvironment(variables)
+                .withHttp(HASTY.withTls(TlsTest.context(folder)));
         assertThat(Files.readAllBytes(S3Files.path(URI.create("s3://models/a"), options))).isEqualTo(BYTES);
         Path pem = Files.writeString(folder.resolve("right.pem"), right);
-        assertThat(options.toBuilder().http(HASTY.withCertificates(pem)).build().http().certificates()).contains(pem);
+        assertThat(options.withHttp(HASTY.withCertificates(pem)).http().certificates()).contains(pem);
     }
 
     @ParameterizedTest

@@ -74,8 +74,8 @@ class HttpSourcePoolTest {
         }
         assertThat(connected).hasSize(1);
         for (int i = 0; i < 20; i++) {
-            S3Options other = S3Options.fromEnvironment(Map.of("HOME", "/nonexistent")).toBuilder()
-                    .endpoint(server.uri("")).credentials(S3Credentials.of("c", "d")).build();
+            S3Options other = S3Options.fromEnvironment(Map.of("HOME", "/nonexistent"))
+                    .withEndpoint(server.uri("")).withCredentials(S3Credentials.of("c", "d"));
             assertThat(Files.size(S3Files.path(URI.create("s3://bucket/x"), other))).isEqualTo(BYTES.length);
         }
         assertThat(connected).hasSize(2);
@@ -157,8 +157,8 @@ class HttpSourcePoolTest {
                 return S3Credentials.ANONYMOUS;
             }
         };
-        S3Options options = S3Options.fromEnvironment(Map.of("HOME", "/nonexistent")).toBuilder()
-                .credentials(credentials).build();
+        S3Options options = S3Options.fromEnvironment(Map.of("HOME", "/nonexistent"))
+                .withCredentials(credentials);
         assertThat(S3Files.path(URI.create("s3://bucket/x"), options)).isAbsolute();
         return credentials;
     }

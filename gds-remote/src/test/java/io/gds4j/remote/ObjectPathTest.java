@@ -167,7 +167,7 @@ class ObjectPathTest {
 
     @Test
     void bucketWithAnUnderscoreStandsInThePath() {
-        S3Options aws = s3.options().toBuilder().endpoint(URI.create("http://localhost:1")).pathStyle(false).build();
+        S3Options aws = s3.options().withEndpoint(URI.create("http://localhost:1")).withPathStyle(false);
         assertThat(new S3Names("my_bucket", aws).url("k", java.util.Map.of()))
                 .hasToString("http://localhost:1/my_bucket/k");
     }

@@ -36,7 +36,7 @@ class S3ChecksumTest {
     private static Path upload(S3Server server, Optional<SSLContext> tls) throws Exception {
         HttpOptions http = HttpOptions.DEFAULTS.withPatience(Duration.ofSeconds(20), 3, Duration.ofMillis(1));
         Path target = S3Files.path(URI.create("s3://models/a"),
-                server.options().toBuilder().http(tls.map(http::withTls).orElse(http)).build());
+                server.options().withHttp(tls.map(http::withTls).orElse(http)));
         S3Files.upload(Files.write(folder.resolve("file"), BYTES), target);
         return target;
     }

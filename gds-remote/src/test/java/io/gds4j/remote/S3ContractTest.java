@@ -36,10 +36,10 @@ class S3ContractTest extends ObjectStoreContract {
 
         @Override
         public SourcePath path(String name, int port, Duration stall) {
-            S3Options options = server.options().toBuilder().endpoint(URI.create("http://localhost:" + port))
-                    .credentials(new S3Credentials(S3Server.KEYS.accessKey(), S3Server.KEYS.secretKey(),
+            S3Options options = server.options().withEndpoint(URI.create("http://localhost:" + port))
+                    .withCredentials(new S3Credentials(S3Server.KEYS.accessKey(), S3Server.KEYS.secretKey(),
                             Optional.of(TOKEN), Optional.empty()))
-                    .http(HttpContractTest.options(stall)).build();
+                    .withHttp(HttpContractTest.options(stall));
             return S3Files.path(URI.create("s3://models/" + ObjectName.escaped(name)), options);
         }
 

@@ -61,7 +61,7 @@ class S3FaultTest {
     }
 
     private Path path(String key, HttpOptions http) {
-        return S3Files.path(URI.create("s3://models/" + key), server.options().toBuilder().http(http).build());
+        return S3Files.path(URI.create("s3://models/" + key), server.options().withHttp(http));
     }
 
     /** The client's own timeout ends with the headers. */
@@ -104,8 +104,8 @@ class S3FaultTest {
             exchange.sendResponseHeaders(200, -1);
             return true;
         });
-        S3Options patient = server.options().toBuilder().partBytes(S3Options.PART)
-                .http(OPTIONS.withPatience(Duration.ofSeconds(1), 1, Duration.ZERO)).build();
+        S3Options patient = server.options().withPartBytes(S3Options.PART)
+                .withHttp(OPTIONS.withPatience(Duration.ofSeconds(1), 1, Duration.ZERO));
         S3Files.upload(file, S3Files.path(URI.create("s3://models/a"), patient));
         assertThat(server.requests).hasSize(1);
     }
@@ -491,7 +491,7 @@ class S3FaultTest {
         server.objects.put("a", new byte[10]);
         HttpOptions proxied = OPTIONS.withProxy(
                 ProxySelector.of(new InetSocketAddress("127.0.0.1", server.endpoint().getPort())));
-        S3Options options = server.options().toBuilder().http(proxied).endpoint(URI.create(endpoint)).build();
+        S3Options options = server.options().withHttp(proxied).withEndpoint(URI.create(endpoint));
         assertThat(Files.size(S3Files.path(URI.create("s3://models/a"), options))).isEqualTo(10);
     }
 

@@ -52,7 +52,7 @@ class S3FilesTest {
     Path folder;
 
     private final S3Server server = new S3Server();
-    private final S3Options options = server.options().toBuilder().http(HASTY).build();
+    private final S3Options options = server.options().withHttp(HASTY);
 
     @AfterEach
     void stop() {
@@ -123,7 +123,7 @@ class S3FilesTest {
                 .hasToString("https://s3.eu-west-1.amazonaws.com/with.dots/k");
         assertThat(
                 new S3Names("models",
-                        aws.toBuilder().endpoint(URI.create("http://store:9000/s3/")).pathStyle(false).build())
+                        aws.withEndpoint(URI.create("http://store:9000/s3/")).withPathStyle(false))
                         .url("k", Map.of()))
                 .hasToString("http://models.store:9000/s3/k");
         assertThat(new S3Names("models", S3Options.fromEnvironment(
@@ -142,7 +142,7 @@ class S3FilesTest {
     void wrongSecretIsRefusedAndStaysOutOfTexts() {
         server.objects.put("a", BYTES);
         S3Credentials wrong = new S3Credentials("AKIDTEST", "wronghush", Optional.of("tokenhush"), Optional.empty());
-        S3Options guess = options.toBuilder().credentials(wrong).build();
+        S3Options guess = options.withCredentials(wrong);
         Path path = S3Files.path(URI.create("s3://models/a"), guess);
         assertThatThrownBy(() -> Files.readAllBytes(path)).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("403").hasMessageNotContaining("hush")
@@ -454,8 +454,8 @@ class S3FilesTest {
     }
 
     private Path cached(String key) {
-        return S3Files.path(URI.create("s3://models/" + key), options.toBuilder().http(
-                HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 16 << 20))).build());
+        return S3Files.path(URI.create("s3://models/" + key), options.withHttp(
+                HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 16 << 20))));
     }
 
     private long cachedBytes() throws IOException {

@@ -86,8 +86,8 @@ final class S3Server implements AutoCloseable {
     }
 
     S3Options options() {
-        return S3Options.fromEnvironment(Map.of()).toBuilder().endpoint(endpoint()).credentials(KEYS)
-                .partBytes(PART).build();
+        return S3Options.fromEnvironment(Map.of()).withEndpoint(endpoint()).withCredentials(KEYS)
+                .withPartBytes(PART);
     }
 
     void on(RangeServer.@Nullable Fault answers) {

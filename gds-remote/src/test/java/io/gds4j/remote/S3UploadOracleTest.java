@@ -48,8 +48,8 @@ class S3UploadOracleTest {
         Path large = Files.write(folder.resolve("large"), LARGE);
         long end = System.nanoTime() + Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 0)).toNanos();
         try (server; FaultyProxy proxy = new FaultyProxy(server.endpoint().getPort(), this::next)) {
-            S3Options options = server.options().toBuilder().endpoint(proxy.uri()).http(
-                    HttpOptions.DEFAULTS.withPatience(Duration.ofSeconds(10), 3, Duration.ofMillis(1))).build();
+            S3Options options = server.options().withEndpoint(proxy.uri()).withHttp(
+                    HttpOptions.DEFAULTS.withPatience(Duration.ofSeconds(10), 3, Duration.ofMillis(1)));
             for (int i = 0; i < UPLOADS || System.nanoTime() < end; i++) {
                 boolean isLarge = i % 4 == 0;
                 upload(i, isLarge ? large : small, isLarge ? LARGE : SMALL, proxy, options);

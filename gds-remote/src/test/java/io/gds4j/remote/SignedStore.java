@@ -39,7 +39,7 @@ record SignedStore(int port, S3Credentials keys, String bucket, int partBytes) i
 
     S3Options options(int at) {
         return S3Options.fromEnvironment(Map.of("AWS_ENDPOINT_URL", "http://127.0.0.1:" + at, "AWS_ACCESS_KEY_ID",
-                keys.accessKey(), "AWS_SECRET_ACCESS_KEY", keys.secretKey())).toBuilder().partBytes(partBytes).build();
+                keys.accessKey(), "AWS_SECRET_ACCESS_KEY", keys.secretKey())).withPartBytes(partBytes);
     }
 
     /** Sends a request that is not one of the code under test but for its signature. */
@@ -70,7 +70,7 @@ record SignedStore(int port, S3Credentials keys, String bucket, int partBytes) i
     @Override
     public SourcePath path(String name, int at, Duration stall) {
         return S3Files.path(URI.create("s3://%s/%s".formatted(bucket, ObjectName.escaped(name))),
-                options(at).toBuilder().http(HttpContractTest.options(stall)).build());
+                options(at).withHttp(HttpContractTest.options(stall)));
     }
 
     @Override

@@ -54,7 +54,7 @@ class VersityTest extends ObjectStoreContract {
         for (S3Credentials keys : List.of(
                 S3Credentials.of("AKIDTEST", "wrong"), S3Credentials.of("NOBODY", "hushhush"))) {
             Path path = S3Files.path(URI.create("s3://" + store.bucket() + "/denied"),
-                    store.options(port).toBuilder().credentials(keys).build());
+                    store.options(port).withCredentials(keys));
             assertThatThrownBy(() -> Files.readAllBytes(path)).isInstanceOf(CuFileException.class)
                     .hasMessageContaining(
                             keys.accessKey().equals("NOBODY") ? "UserNotFound" : "SignatureDoesNotMatch")

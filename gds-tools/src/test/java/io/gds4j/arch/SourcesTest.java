@@ -79,6 +79,23 @@ class SourcesTest {
         assertThat(found).isEmpty();
     }
 
+    /** A service that one module asks for and gives hides a cycle of its packages, unless programs give it too. */
+    @Test
+    void noServiceStaysInsideOneModule() throws IOException {
+        Pattern service = Pattern.compile("\\buses ([\\w.]+)\\.\\w+;");
+        List<String> found = new ArrayList<>();
+        List<Path> descriptors = sources().stream().filter(source -> source.endsWith("module-info.java")).toList();
+        for (Path descriptor : descriptors) {
+            String module = Files.readString(descriptor);
+            service.matcher(module).results()
+                    .filter(uses -> module.contains(uses.group().replace("uses", "provides").replace(";", " with")))
+                    .filter(uses -> !module.contains("exports " + uses.group(1) + ";"))
+                    .forEach(uses -> found.add(ROOT.relativize(descriptor) + ": " + uses.group()));
+        }
+        assertThat(descriptors).hasSizeGreaterThan(15);
+        assertThat(found).isEmpty();
+    }
+
     private static List<Path> sources() throws IOException {
         List<Path> all = new ArrayList<>();
         try (Stream<Path> modules = Files.list(ROOT)) {

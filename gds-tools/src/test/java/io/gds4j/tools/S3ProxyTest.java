@@ -55,7 +55,7 @@ class S3ProxyTest {
     static void onlyWithTheServer() {
         assumeTrue(S3ProxyServer.isHere(), "no s3proxy here; the profile s3proxy adds it");
         server = new S3ProxyServer();
-        options = S3Options.fromEnvironment(server.environment()).toBuilder().http(SMALL_PARTS).build();
+        options = S3Options.fromEnvironment(server.environment()).withHttp(SMALL_PARTS);
     }
 
     @AfterAll
@@ -170,8 +170,8 @@ class S3ProxyTest {
             // The name has no address: the requests go to the server as to a proxy.
             ProxySelector proxy = ProxySelector.of(new InetSocketAddress("127.0.0.1", hosts.endpoint().getPort()));
             Path path = S3Files.path(uri("hosts/a%20b"),
-                    options.toBuilder().endpoint(URI.create("http://" + host)).pathStyle(false)
-                            .http(SMALL_PARTS.withProxy(proxy)).build());
+                    options.withEndpoint(URI.create("http://" + host)).withPathStyle(false)
+                            .withHttp(SMALL_PARTS.withProxy(proxy)));
             S3Files.upload(file(random(300_000)), path);
             assertThat(Files.readAllBytes(path)).isEqualTo(random(300_000));
             try (Stream<Path> list = Files.list(path.getParent())) {
@@ -216,7 +216,7 @@ class S3ProxyTest {
     void refusedUploadNamesTheCodeOfTheServer(String name, String secret, int size, String code) throws IOException {
         Path file = file(random(size));
         Path target =
-                S3Files.path(uri("refused"), options.toBuilder().credentials(S3Credentials.of(name, secret)).build());
+                S3Files.path(uri("refused"), options.withCredentials(S3Credentials.of(name, secret)));
         assertThatThrownBy(() -> S3Files.upload(file, target)).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("status 403").hasMessageContaining(code).hasMessageNotContaining("hush");
         assertThat(server.uploads()).isEmpty();

@@ -24,7 +24,7 @@ import software.amazon.awssdk.profiles.ProfileFile;
  * path or the module path, it serves such profiles by itself; {@link #of} takes any other provider of the SDK.
  *
  * <pre>{@code
- * S3Options options = S3Options.builder().credentials(AwsSdkCredentials.of(provider)).build();
+ * S3Options options = S3Options.fromEnvironment().withCredentials(AwsSdkCredentials.of(provider));
  * }</pre>
  *
  * @since 0.1

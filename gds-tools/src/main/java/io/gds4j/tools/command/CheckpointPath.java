@@ -58,7 +58,7 @@ final class CheckpointPath {
                 case "gs" -> GcsFiles.path(uri, GcsOptions.fromEnvironment(environment).withHttp(options));
                 case "hf" -> HubFiles.path(uri, HubOptions.fromEnvironment(environment).withHttp(options));
                 default -> S3Files.path(
-                        uri, S3Options.fromEnvironment(environment).toBuilder().http(options).build());
+                        uri, S3Options.fromEnvironment(environment).withHttp(options));
             };
         } catch (CuFileException e) {
             throw uri.getRawAuthority() == null ? notValid() : CommandFailure.usage(e.detail());

@@ -1,5 +1,6 @@
 package io.gds4j.loader.format.gguf;
 
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
@@ -231,7 +232,7 @@ final class GgufHeader {
             throw overflow(at, name, what);
         }
         entries.add(new Entry(name, dtype, shape, offset, bytes));
-        dataEnd = offset + alignUp(bytes);
+        dataEnd = offset + Pages.up(bytes, alignment);
     }
 
     private void checkAlignment() {
@@ -247,14 +248,10 @@ final class GgufHeader {
         }
     }
 
-    private long alignUp(long value) {
-        return (value + alignment - 1) & -alignment;
-    }
-
     private CheckpointFile file() {
         checkAlignment();
         long end = in.offset();
-        long dataOffset = entries.isEmpty() ? end : alignUp(end);
+        long dataOffset = entries.isEmpty() ? end : Pages.up(end, alignment);
         List<TensorInfo> tensors = new ArrayList<>(entries.size());
         for (Entry entry : entries) {
             // the padding after the last tensor may be missing: only the tensor itself must be there
