@@ -46,7 +46,7 @@ final class HubListing {
 
     HubRevision get() {
         HubRevision found = ask(names.list(), (head, length) -> revision(length));
-        return found.files().isEmpty() || found.files().size() >= MANY ? tree(found.commit()) : found;
+        return found.files().size() >= MANY ? tree(found.commit()) : found;
     }
 
     private HubRevision revision(int length) throws IOException {

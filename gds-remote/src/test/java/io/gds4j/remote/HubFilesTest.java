@@ -209,9 +209,22 @@ class HubFilesTest {
         assertThat(HubServer.credentials(server.store)).containsExactly("null");
     }
 
+    private void manySiblings() {
+        for (int i = 0; i < 1000; i++) {
+            server.put(HubServer.FIRST, "many/%s".formatted(i), new byte[0]);
+        }
+    }
+
+    @Test
+    void repositoryWithoutFilesIsAskedForOnce() {
+        server.list = "{\"sha\":\"%s\",\"siblings\":[]}".formatted(HubServer.FIRST);
+        assertThat(path("hf://org/model/config.json")).doesNotExist();
+        assertThat(server.hub.requests()).isEqualTo(1);
+    }
+
     @Test
     void pagesThatDoNotEndAreRefused() {
-        server.most = 0;
+        manySiblings();
         server.pagesAt = "http://127.0.0.1:1/endless";
         assertThatThrownBy(() -> names(path("hf://org/model")))
                 .satisfies(failure -> assertOneLine(failure, "the list of files has more than 1000 pages"));
@@ -222,7 +235,7 @@ class HubFilesTest {
             "[{\"type\":\"file\"}] | a file that no folder may have",
             "[{\"type\":\"file\",\"path\":\"../x\"}] | a file that no folder may have"})
     void pageThatIsWrongIsRefused(String json, String text) {
-        server.most = 0;
+        manySiblings();
         server.page = json;
         assertThatThrownBy(() -> names(path("hf://org/model"))).satisfies(failure -> assertOneLine(failure, text));
     }
