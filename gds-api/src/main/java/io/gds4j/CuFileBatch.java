@@ -191,6 +191,19 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
+     * Waits for all outstanding entries for a limited time ({@code cuFileBatchIOGetStatus}). A completion may be a failure:
+     * {@link Completion#failure}.
+     *
+     * @param timeout longest wait, 0 or more; 0 polls
+     * @return the completions; entries that were not over in time stay {@link #outstanding}
+     * @throws CuFileException as {@link #await(int, Duration)}
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted
+     */
+    public List<Completion> await(Duration timeout) {
+        return await(Math.min(outstanding(), capacity()), timeout);
+    }
+
+    /**
      * Submits any number of requests as the capacity allows, and waits until all are complete. No other call may submit entries
      * or take completions at the same time. When it returns or throws, no request is in flight.
      *

@@ -25,8 +25,11 @@ import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
+import java.lang.foreign.MemorySegment;
+import java.net.URI;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -270,15 +273,26 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Allocates memory of a GPU.
+     * Allocates memory of a GPU: {@link MemoryKind#CUDA_DEVICE}.
      *
-     * @param bytes size in bytes
      * @param gpu ordinal of the GPU, from 0
+     * @param bytes size in bytes
      * @return the memory; close it to free it
      * @throws CuFileException as {@link MemoryAllocator#allocate(MemoryKind, long, int)}; DRIVER_NOT_INITIALIZED after close
      */
-    public MemoryAllocation allocate(long bytes, int gpu) {
+    public MemoryAllocation allocateGpu(int gpu, long bytes) {
         return allocator().allocate(MemoryKind.CUDA_DEVICE, bytes, gpu);
+    }
+
+    /**
+     * Allocates memory of the host, also on a machine with a GPU: {@link MemoryKind#HOST}.
+     *
+     * @param bytes size in bytes
+     * @return the memory; close it to free it
+     * @throws CuFileException as {@link MemoryAllocator#allocate(MemoryKind, long)}; DRIVER_NOT_INITIALIZED after close
+     */
+    public MemoryAllocation allocateHost(long bytes) {
+        return allocator().allocate(MemoryKind.HOST, bytes);
     }
 
     /**
@@ -316,6 +330,31 @@ public final class CuFileDriver implements AutoCloseable {
                 path instanceof SourcePath remote
                         ? OpenOptions.toRanges(remote, options)
                         : OpenOptions.toSource(path, options));
+    }
+
+    /**
+     * Opens an object of a server for reading, or the file of a {@code file:} URI: {@code openFile(SourcePath.of(uri))}. Other schemes need
+     * the artifact gds-remote, and have its default settings.
+     *
+     * @param uri such as {@code https:}, {@code s3:} or {@code file:}
+     * @return the registered object or file
+     * @throws CuFileException as {@link #openFile(Path, OpenOption...)} and {@link SourcePath#of}
+     */
+    public CuFileHandle openFile(URI uri) {
+        return openFile(SourcePath.of(uri));
+    }
+
+    /**
+     * Creates a file, or empties one that exists, and opens it for reading and writing ({@code cuFileHandleRegister}): {@link #openFile} with CREATE,
+     * TRUNCATE_EXISTING, READ and WRITE.
+     *
+     * @param path the file, in a folder that exists; not a {@link SourcePath}
+     * @return the registered file, of size 0
+     * @throws CuFileException as {@link #openFile(Path, OpenOption...)}
+     */
+    public CuFileHandle createFile(Path path) {
+        return openFile(path, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.READ,
+                StandardOpenOption.WRITE);
     }
 
     /**
@@ -388,6 +427,17 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public CuFileBuffer register(IoMemory memory) {
         return registerBuffer(memory.range());
+    }
+
+    /**
+     * Registers host memory of the program ({@code cuFileBufRegister}): {@link MemoryRange#ofSegment(MemorySegment)}.
+     *
+     * @param segment native memory, 1 byte or more; the caller keeps its arena open until the registration is closed
+     * @return the registration
+     * @throws CuFileException as {@link #registerBuffer(MemoryRange)} and {@link MemoryRange#ofSegment(MemorySegment)}
+     */
+    public CuFileBuffer register(MemorySegment segment) {
+        return register(MemoryRange.ofSegment(segment));
     }
 
     /**

@@ -2,8 +2,10 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.Operation;
@@ -17,6 +19,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * A registered CUDA stream or {@link HostStream}: reads and writes files in stream order ({@code cuFileReadAsync},
@@ -24,8 +27,10 @@ import java.util.Objects;
  *
  * <pre>{@code
  * try (CuFileStream stream = driver.stream(rawStream, Set.of(StreamFlag.FIXED_FILE_SIZE))) {
- *     CuFileStream.Cells cells = stream.read(handle, memory, memory.length(), 0, 0);
- *     launch(rawStream);                       // the read returned at once; cells.bytesDone() is set before the stream goes on
+ *     CuFileStream.Cells cells = stream.read(handle, memory, 0);
+ *     launch(rawStream);                       // the read returned at once; the kernel sees its bytes
+ *     stream.synchronize();
+ *     long bytes = cells.bytesDone();
  * }
  * }</pre>
  *
@@ -46,6 +51,7 @@ import java.util.Objects;
  */
 @Experimental
 public final class CuFileStream implements AutoCloseable {
+    private static final String SYNCHRONIZE = "cuStreamSynchronize";
     private static final long CELL_BYTES = 8;
 
     /** Most bytes of a file range with fragments: it is served in parts, whose number is an int. */
@@ -379,6 +385,47 @@ public final class CuFileStream implements AutoCloseable {
                 operation.isWrite() ? TracedOperation.STREAM_WRITE : TracedOperation.STREAM_READ,
                 request.file().ioPath().path(),
                 request.size().get(ValueLayout.JAVA_LONG, 0));
+    }
+
+    /**
+     * Waits until the stream has passed what is queued on it now, other work of the program included ({@code cuStreamSynchronize}).
+     * Then {@link Cells#bytesDone} of these operations is set.
+     *
+     * @throws CuFileException INVALID_VALUE after close, IO_NOT_SUPPORTED (EBUSY) from work of a {@link HostStream} itself, otherwise as
+     *         {@link MemoryAllocator#awaitStream}
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits for a host stream
+     */
+    public void synchronize() {
+        if (!isOpen()) {
+            throw Failures.invalid(SYNCHRONIZE, "the stream is closed");
+        }
+        // Neither branch keeps the stream from being closed: its work, which they wait for, may close it.
+        Optional<HostStream> host = HostStream.find(stream);
+        if (host.isPresent()) {
+            await(host.get());
+        } else {
+            use.call(SYNCHRONIZE, CuFileBackend::allocator).awaitStream(stream);
+        }
+    }
+
+    private static void await(HostStream host) {
+        if (host.isCurrentThread()) {
+            throw CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, SYNCHRONIZE,
+                    "work of a host stream cannot wait for itself");
+        }
+        try {
+            host.synchronize();
+        } catch (IllegalStateException e) {
+            throw Failures.invalid(SYNCHRONIZE, "the host stream is closed");
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CuFileException.builder(SYNCHRONIZE)
+                    .error(CuFileError.IO_ERROR)
+                    .errno(Errno.EINTR)
+                    .detail("interrupted while waiting for a host stream")
+                    .cause(e)
+                    .buildInterrupted();
+        }
     }
 
     /** {@return true until {@link #close}} */

@@ -136,6 +136,11 @@ public final class HostStream implements AutoCloseable {
         }
     }
 
+    /** {@return whether work of this stream calls} */
+    boolean isCurrentThread() {
+        return thread == Thread.currentThread();
+    }
+
     /** True if queued work uses the object with this number: then running work must not wait for that object. */
     private boolean isUsedLater(long number) {
         for (Work work : queue) {

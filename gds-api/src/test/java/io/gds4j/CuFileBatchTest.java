@@ -71,6 +71,16 @@ class CuFileBatchTest {
     }
 
     @Test
+    void awaitOfATimeTakesAllOutstanding() {
+        batch.submit(List.of(Request.read(handle, MEMORY, 8, 0, 0), Request.write(handle, MEMORY, 16, 100, 1)));
+
+        assertThat(batch.await(Duration.ofSeconds(10))).extracting(Completion::bytes).containsExactly(8L, 16L);
+        assertThat(batch.await(Duration.ZERO)).isEmpty();
+        assertThat(catchThrowableOfType(CuFileException.class, () -> batch.await(Duration.ofMillis(-1))).error())
+                .isEqualTo(CuFileError.INVALID_VALUE);
+    }
+
+    @Test
     void awaitLimitsMinimumToOutstanding() {
         batch.submit(List.of(Request.read(handle, MEMORY, 8, 0, 0)));
         batch.await(4, Duration.ofSeconds(5));

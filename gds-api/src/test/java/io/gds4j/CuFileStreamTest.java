@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
@@ -12,6 +14,8 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -61,6 +65,36 @@ class CuFileStreamTest {
         }
         assertThat(backend.callsOf("readAsync", "writeAsync"))
                 .containsExactly("readAsync /data/a", "writeAsync /data/a");
+    }
+
+    @Test
+    void synchronizeWaitsForWorkOfAHostStream() {
+        AtomicBoolean done = new AtomicBoolean();
+        try (HostStream host = HostStream.create();
+                CuFileStream stream = driver.stream(host.address(), Set.of())) {
+            host.enqueue(() -> done.set(true));
+            stream.synchronize();
+            assertThat(done).isTrue();
+            AtomicReference<CuFileException> inside = new AtomicReference<>();
+            host.enqueue(() -> inside.set(catchThrowableOfType(CuFileException.class, stream::synchronize)));
+            stream.synchronize();
+            assertThat(inside.get().errno()).hasValue(Errno.EBUSY);
+            Thread.currentThread().interrupt();
+            assertThat(catchThrowableOfType(CuFileInterruptedException.class, stream::synchronize).errno())
+                    .hasValue(Errno.EINTR);
+            assertThat(Thread.interrupted()).isTrue();
+            stream.close();
+            assertThat(catchThrowableOfType(CuFileException.class, stream::synchronize).error())
+                    .isEqualTo(CuFileError.INVALID_VALUE);
+        }
+    }
+
+    /** The allocator of the test has no CUDA driver. */
+    @Test
+    void synchronizeAsksTheCudaDriverForOtherStreams() {
+        try (CuFileStream stream = driver.stream(9, Set.of())) {
+            assertThat(catchThrowableOfType(CuFileException.class, stream::synchronize)).hasMessageContaining("0x9");
+        }
     }
 
     @Test

@@ -169,6 +169,18 @@ public final class CuFileConfig {
         return new SlabArray(get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB), get(CuFileKeys.POSIX_POOL_SLAB_COUNT));
     }
 
+    /**
+     * Writes the values that are not from defaults as a cufile.json, in the order of the keys. {@link #load(Path)} of such a file, without an
+     * environment, has the same values, but for those that only the environment can set.
+     *
+     * @return a JSON object without comments, which ends with a line break
+     */
+    public String toJson() {
+        return ConfigJson.text(values.values().stream()
+                .filter(value -> value.source() != ConfigSource.DEFAULT && value.key().inFile())
+                .toList());
+    }
+
     /** Lists the values that are not from defaults, such as {@code CuFileConfig[properties.io_batchsize=64 (program)]}. */
     @Override
     public String toString() {

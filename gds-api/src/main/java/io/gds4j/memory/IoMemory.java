@@ -8,4 +8,14 @@ package io.gds4j.memory;
 public sealed interface IoMemory permits MemoryAllocation, MemoryRange, RegisteredMemory {
     /** {@return the range of this memory} */
     MemoryRange range();
+
+    /** {@return number of bytes of {@link #range}} */
+    default long size() {
+        return range().length();
+    }
+
+    /** {@return address of the first byte of {@link #range}; not 0 for memory of a GPU} */
+    default long address() {
+        return range().address();
+    }
 }

@@ -89,6 +89,9 @@ class OpensByNameTest {
                 JobRig.handle CuFileDriver.openFile
                 OutputFiles.openFile CuFileDriver.openFile
                 RecordMemory.new CuFileDriver.openFile
+            another form of the same call, which opens the name once
+                CuFileDriver.createFile CuFileDriver.openFile
+                CuFileDriver.openFile CuFileDriver.openFile
             nothing is read from it: operations of no bytes tell when a stream has passed
                 TurnRing.mark CuFileDriver.openFile
             one open without a look before it: type and traits are those of the descriptor, and no pipe makes it wait
