@@ -77,6 +77,17 @@ public final class RecordBatch implements AutoCloseable {
     }
 
     /**
+     * Returns the name of a record, such as that of a WebDataset's sample, as {@link RecordSource#key} of {@link #record}.
+     *
+     * @param index 0 to {@code count() - 1}
+     * @return the name; empty if the records of the source have none
+     * @throws IndexOutOfBoundsException for another index
+     */
+    public Optional<String> key(int index) {
+        return ring.source().key(record(index));
+    }
+
+    /**
      * Returns where a record begins.
      *
      * @param index 0 to {@code count() - 1}

@@ -290,6 +290,8 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         private Optional<LoaderState> resumed = Optional.empty();
         private long firstEpoch;
         private long memory = DEFAULT_MEMORY;
+        /** Most batches in memory: the consumer's, and those that are read ahead. */
+        private long maxBuffers = MAX_BUFFERS;
         private Optional<MemoryKind> kind = Optional.empty();
         private int device;
         private int threads = Math.clamp(Runtime.getRuntime().availableProcessors(), 2, 16);
@@ -432,6 +434,19 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         }
 
         /**
+         * Limits how many batches are read ahead of the one that the consumer has; by default as many as fit into {@link #memory(long)}, 127
+         * at most. The loader allocates no more memory than these batches need.
+         *
+         * @param batches 1 or more; more than {@link #memory(long)} holds have no effect
+         * @return this builder
+         * @throws CuFileException INVALID_VALUE (EINVAL) for a lower number
+         */
+        public Builder prefetch(int batches) {
+            maxBuffers = (int) inRange("prefetch", batches, 1, Integer.MAX_VALUE) + 1L;
+            return this;
+        }
+
+        /**
          * Sets the kind of memory; by default {@code allocator().best()}, on GPU 0.
          *
          * @param value kind of memory
@@ -503,7 +518,7 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
             // Each buffer begins at a page, as direct I/O and GPUs prefer.
             long pages = Math.max(1, Math.ceilDiv(bufferBytes, Pages.SIZE));
             // Short records take less memory than their bookkeeping in the heap, which is bounded, too.
-            long most = Math.clamp(memory / BatchBuffer.heapBytes(batch), 2, MAX_BUFFERS);
+            long most = Math.clamp(memory / BatchBuffer.heapBytes(batch), 2, Math.min(maxBuffers, MAX_BUFFERS));
             long count = Math.min(most, memory / Pages.SIZE / pages);
             if (count < 2) {
                 throw Failures.invalid(

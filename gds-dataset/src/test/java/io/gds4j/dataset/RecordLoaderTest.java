@@ -344,6 +344,19 @@ class RecordLoaderTest {
     }
 
     @Test
+    void prefetchLimitsTheBatchesInMemory() {
+        try (RecordLoader loader = loader(10).prefetch(2).open()) {
+            assertThat(TestRecords.all(gds.driver(), loader)).isEqualTo(upTo(RECORDS));
+            assertThat(loader.report().memoryBytes()).isEqualTo(3 * 4096);
+        }
+        try (RecordLoader loader = loader(10).memory(20_000).prefetch(Integer.MAX_VALUE).open()) {
+            assertThat(loader.report().memoryBytes()).isEqualTo(4 * 4096);
+        }
+        assertThatThrownBy(() -> loader(10).prefetch(0)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("prefetch is 0");
+    }
+
+    @Test
     void batchesOutliveTheLoader() {
         RecordLoader loader = loader(10).open();
         RecordBatch batch = loader.next();

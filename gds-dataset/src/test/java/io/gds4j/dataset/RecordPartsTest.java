@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
@@ -75,6 +76,11 @@ class RecordPartsTest {
         public long partLength(long record, String part, ByteBuffer head) {
             return part.equals("a") ? head.get(0) : length(record) - 1 - head.get(0);
         }
+
+        @Override
+        public Optional<String> key(long record) {
+            return Optional.of("k" + record);
+        }
     }
 
     private static String text(RecordBatch batch, int index, String part) {
@@ -94,6 +100,8 @@ class RecordPartsTest {
             assertThat(text(batch, 1, "a") + text(batch, 1, "b")).isEmpty();
             assertThat(text(batch, 2, "a") + " " + text(batch, 2, "b")).isEqualTo("abc de");
             assertThat(text(batch, 2, "c")).isEqualTo("-");
+            assertThat(batch.key(2)).hasValue("k2");
+            assertThatThrownBy(() -> batch.key(3)).isInstanceOf(IndexOutOfBoundsException.class);
             assertThatThrownBy(() -> batch.part(3, "a")).isInstanceOf(IndexOutOfBoundsException.class);
             batch.close();
             assertThatThrownBy(() -> batch.part(0, "a")).isInstanceOf(CuFileException.class);

@@ -209,6 +209,33 @@ public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<Te
     }
 
     /**
+     * Loads all tensors of a checkpoint, as {@link #load(Path)} does, and reports the progress.
+     *
+     * @param listener as of {@link LoadPlan#load(CuFileDriver, LoadListener)}
+     * @throws CheckpointException as {@link #load(Path)}
+     * @throws CuFileException as {@link #load(Path)}
+     */
+    public static LoadedTensors load(Path path, LoadListener listener) {
+        return open(path).loadTelling(listener);
+    }
+
+    /**
+     * Loads all tensors of a checkpoint of a server, as {@link #load(URI)} does, and reports the progress.
+     *
+     * @param listener as of {@link LoadPlan#load(CuFileDriver, LoadListener)}
+     * @throws CheckpointException as {@link #load(URI)}
+     * @throws CuFileException as {@link #load(URI)}
+     */
+    public static LoadedTensors load(URI uri, LoadListener listener) {
+        return open(uri).loadTelling(listener);
+    }
+
+    private LoadedTensors loadTelling(LoadListener listener) {
+        Objects.requireNonNull(listener, "listener");
+        return LoadedTensors.byOwnDriver(driver -> plan().toBest(driver).load(driver, listener));
+    }
+
+    /**
      * Loads all tensors with a driver of their own, as {@link #load(Path)} does.
      *
      * @return the tensors, which the caller closes
@@ -276,7 +303,7 @@ public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<Te
      * @throws CuFileException as {@link CuFileDriver#open()}
      */
     public static CompletableFuture<LoadedTensors> loadAsync(Path path) {
-        return open(path).loadAsync();
+        return loadAsync(path, LoadListener.NONE);
     }
 
     /**
@@ -286,12 +313,38 @@ public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<Te
      * @throws CuFileException as {@link #open(URI)} and {@link CuFileDriver#open()}
      */
     public static CompletableFuture<LoadedTensors> loadAsync(URI uri) {
-        return open(uri).loadAsync();
+        return loadAsync(uri, LoadListener.NONE);
     }
 
-    private CompletableFuture<LoadedTensors> loadAsync() {
+    /**
+     * Starts to load all tensors of a checkpoint, as {@link #loadAsync(Path)} does, and reports the progress:
+     *
+     * <pre>{@code
+     * Checkpoint.loadAsync(path, now -> System.out.println(now.bytesDone() + " of " + now.bytesTotal())).thenAccept(this::use);
+     * }</pre>
+     *
+     * @param listener as of {@link LoadPlan#loadAsync(CuFileDriver, LoadListener)}
+     * @throws CheckpointException as {@link #loadAsync(Path)}
+     * @throws CuFileException as {@link #loadAsync(Path)}
+     */
+    public static CompletableFuture<LoadedTensors> loadAsync(Path path, LoadListener listener) {
+        return open(path).loadAsyncTelling(listener);
+    }
+
+    /**
+     * Starts to load all tensors of a checkpoint of a server, as {@link #loadAsync(Path, LoadListener)} does.
+     *
+     * @throws CheckpointException as {@link #loadAsync(URI)}
+     * @throws CuFileException as {@link #loadAsync(URI)}
+     */
+    public static CompletableFuture<LoadedTensors> loadAsync(URI uri, LoadListener listener) {
+        return open(uri).loadAsyncTelling(listener);
+    }
+
+    private CompletableFuture<LoadedTensors> loadAsyncTelling(LoadListener listener) {
+        Objects.requireNonNull(listener, "listener");
         CuFileDriver driver = CuFileDriver.open();
-        return Undo.ifFails(driver::close, () -> plan().toBest(driver).loadAsyncKeeping(driver));
+        return Undo.ifFails(driver::close, () -> plan().toBest(driver).loadAsyncKeeping(driver, listener));
     }
 
     /**
@@ -356,7 +409,7 @@ public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<Te
 
     /**
      * Saves tensors of any type and shape, without a driver and without native access: arrays, loaded or mapped tensors in host memory,
-     * and those of other checkpoints. {@link #save(CuFileDriver, Path, Consumer)} also saves memory of GPUs.
+     * and those of other checkpoints. {@link #save(Path, CuFileDriver, Consumer)} also saves memory of GPUs.
      *
      * <pre>{@code
      * Checkpoint.save(path, plan -> plan.tensor("weight", values, 2, 3).metadata("step", "1000"));
@@ -375,16 +428,16 @@ public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<Te
      * Saves tensors of any type and shape, also from memory of GPUs:
      *
      * <pre>{@code
-     * Checkpoint.save(driver, path, plan -> plan.tensor("weight", values, 2, 3).tensor("bias", DType.BF16, memory, 3));
+     * Checkpoint.save(path, driver, plan -> plan.tensor("weight", values, 2, 3).tensor("bias", DType.BF16, memory, 3));
      * }</pre>
      *
-     * @param driver the driver that writes
      * @param path as of {@link #save(Path, Map)}
+     * @param driver the driver that writes
      * @param tensors adds the tensors, metadata and options
      * @return what was written
      * @throws CuFileException as {@link SavePlan#save(CuFileDriver)} and the methods of {@link SavePlan.Builder}
      */
-    public static SaveReport save(CuFileDriver driver, Path path, Consumer<SavePlan.Builder> tensors) {
+    public static SaveReport save(Path path, CuFileDriver driver, Consumer<SavePlan.Builder> tensors) {
         return plan(path, tensors).save(driver);
     }
 
@@ -432,6 +485,20 @@ public final class Checkpoint implements SavePlan.CheckpointContent, Iterable<Te
     /** Returns the tensors by name, file by file in the order of their data. */
     public Map<String, TensorInfo> tensors() {
         return tensors;
+    }
+
+    /**
+     * Returns the description of a tensor: name, type, shape, size and place in its file.
+     *
+     * @throws CuFileException INVALID_VALUE if the checkpoint has no tensor of this name
+     */
+    public TensorInfo tensor(String name) {
+        TensorInfo found = tensors.get(Objects.requireNonNull(name, "name"));
+        if (found == null) {
+            throw CuFileException.invalid("Checkpoint.tensor",
+                    "%s has no tensor %s".formatted(path, CheckpointException.quote(name)));
+        }
+        return found;
     }
 
     /** Returns the names of the tensors, file by file in the order of their data. */

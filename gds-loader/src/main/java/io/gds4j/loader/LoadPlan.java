@@ -107,6 +107,18 @@ public final class LoadPlan {
     }
 
     /**
+     * Leaves out tensors in whose name the expression is found ({@link java.util.regex.Matcher#find}), the opposite of {@link #include}.
+     * Narrows the current choice. If no tensor is left, {@link #tensors} is empty and {@link #load} throws.
+     *
+     * @throws CuFileException INVALID_VALUE for a malformed expression
+     * @throws CheckpointException SEARCH_LIMIT if names of the checkpoint make the search take too many steps
+     */
+    public LoadPlan exclude(String regex) {
+        Set<String> found = NameSearch.of(regex).find(checkpoint.tensors().values());
+        return select(tensor -> !found.contains(tensor.name()));
+    }
+
+    /**
      * Keeps only tensors that the filter accepts. Narrows the current choice. If no tensor is left, {@link #tensors} is empty
      * and {@link #load} throws.
      *
@@ -155,6 +167,11 @@ public final class LoadPlan {
      */
     public LoadPlan toGpu(int device) {
         return to(MemoryKind.CUDA_DEVICE, device);
+    }
+
+    /** Loads into memory of the host, as a new plan does, also on a machine with a GPU ({@link MemoryKind#HOST}). */
+    public LoadPlan toHost() {
+        return to(MemoryKind.HOST);
     }
 
     /**
@@ -452,8 +469,8 @@ public final class LoadPlan {
     }
 
     /** Starts a load whose tensors close the driver, as a load that fails or is cancelled does. */
-    CompletableFuture<LoadedTensors> loadAsyncKeeping(CuFileDriver own) {
-        return LoadFuture.start(run(own, LoadListener.NONE), tensors -> tensors.keeping(own), own::close);
+    CompletableFuture<LoadedTensors> loadAsyncKeeping(CuFileDriver own, LoadListener listener) {
+        return LoadFuture.start(run(own, listener), tensors -> tensors.keeping(own), own::close);
     }
 
     /**

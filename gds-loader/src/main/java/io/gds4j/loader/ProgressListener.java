@@ -8,7 +8,7 @@ import io.gds4j.loader.format.TensorInfo;
  * not wait for the load.
  *
  * <pre>{@code
- * plan.load(driver, progress -> bar.advanceTo(progress.bytes()));
+ * plan.load(driver, progress -> bar.advanceTo(progress.bytesDone()));
  * }</pre>
  *
  * @since 0.1

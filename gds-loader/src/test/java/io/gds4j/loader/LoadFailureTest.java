@@ -438,7 +438,7 @@ class LoadFailureTest {
         LoadListener listener = new LoadListener() {
             @Override
             public void progress(LoadProgress now) {
-                if (now.bytes() == now.totalBytes()) {
+                if (now.bytesDone() == now.bytesTotal()) {
                     ended.countDown();
                 }
             }

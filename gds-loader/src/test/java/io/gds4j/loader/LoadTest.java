@@ -382,9 +382,9 @@ class LoadTest {
 
             @Override
             public void progress(LoadProgress now) {
-                assertThat(now.totalBytes()).isEqualTo(checkpoint.bytes());
+                assertThat(now.bytesTotal()).isEqualTo(checkpoint.bytes());
                 assertThat(now.file()).isEqualTo(folder.resolve("odd.safetensors"));
-                done.add(now.bytes());
+                done.add(now.bytesDone());
             }
 
             @Override

@@ -245,8 +245,8 @@ class ParallelLoadTest {
         ProgressListener listener = new ProgressListener() {
             @Override
             public void progress(LoadProgress now) {
-                assertThat(now.totalBytes()).isEqualTo(plan.deliveredBytes());
-                progress.add(now.bytes());
+                assertThat(now.bytesTotal()).isEqualTo(plan.deliveredBytes());
+                progress.add(now.bytesDone());
             }
 
             @Override

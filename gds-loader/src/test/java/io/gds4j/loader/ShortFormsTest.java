@@ -28,6 +28,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.URI;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.IntBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -101,7 +102,7 @@ class ShortFormsTest {
     @Test
     void futureOfALoadKeepsTheDriverThatOnlyItsTensorsOpened() {
         CuFileDriver opened = CuFileDriver.open(CuFileConfig.builder().build(), "compat");
-        LoadedTensors tensors = Checkpoint.open(model()).plan().loadAsyncKeeping(opened).join();
+        LoadedTensors tensors = Checkpoint.open(model()).plan().loadAsyncKeeping(opened, LoadListener.NONE).join();
         assertThat(opened.isOpen()).isTrue();
         assertThat(tensors).hasSize(4);
         tensors.close();
@@ -113,7 +114,7 @@ class ShortFormsTest {
         CuFileDriver opened = CuFileDriver.open(CuFileConfig.builder().build(), "compat");
         LoadPlan plan = Checkpoint.open(model()).plan();
         Files.delete(folder.resolve("model.safetensors"));
-        assertThatThrownBy(() -> plan.loadAsyncKeeping(opened).join())
+        assertThatThrownBy(() -> plan.loadAsyncKeeping(opened, LoadListener.NONE).join())
                 .hasCauseInstanceOf(CheckpointException.class);
         assertThat(opened.useCount()).isZero();
     }
@@ -121,7 +122,8 @@ class ShortFormsTest {
     @Test
     void cancelledFutureOfALoadClosesItsDriver() {
         CuFileDriver opened = CuFileDriver.open(CuFileConfig.builder().build(), "compat");
-        CompletableFuture<LoadedTensors> load = Checkpoint.open(model()).plan().loadAsyncKeeping(opened);
+        CompletableFuture<LoadedTensors> load =
+                Checkpoint.open(model()).plan().loadAsyncKeeping(opened, LoadListener.NONE);
         if (!load.cancel(true)) {
             load.join().close();
         }
@@ -137,7 +139,7 @@ class ShortFormsTest {
         assertThat(plan.kind()).isEqualTo(checkpoint.plan().kind());
         try (LoadedTensors all = Checkpoint.load(file.toUri(), gds.driver(), seen::add);
                 LoadedTensors one = plan.load(gds.driver())) {
-            assertThat(seen.getLast().bytes()).isEqualTo(60 + 14 + 8);
+            assertThat(seen.getLast().bytesDone()).isEqualTo(60 + 14 + 8);
             assertThat(all.get("a").range().kind()).isEqualTo(MemoryKind.CUDA_DEVICE);
             assertThat(one.names()).containsExactly("a");
             byte[] bytes = all.get("a").toByteArray();
@@ -203,11 +205,58 @@ class ShortFormsTest {
         List<LoadProgress> seen = new ArrayList<>();
         try (LoadedTensors tensors = Checkpoint.open(model()).plan().load(gds.driver(), seen::add)) {
             LoadProgress last = seen.getLast();
-            assertThat(last.bytes()).isEqualTo(last.totalBytes()).isEqualTo(60 + 14 + 8);
+            assertThat(last.bytesDone()).isEqualTo(last.bytesTotal()).isEqualTo(60 + 14 + 8);
             assertThat(last.file()).isEqualTo(folder.resolve("model.safetensors"));
             assertThat(last.bytesPerSecond()).isPositive().isFinite();
             assertThat(tensors.isOpen()).isTrue();
         }
+    }
+
+    @Test
+    void loadsWithADriverOfTheirOwnTellTheirProgress() {
+        List<Long> done = Collections.synchronizedList(new ArrayList<>());
+        LoadListener listener = now -> done.add(now.bytesDone());
+        Path file = model();
+        try (LoadedTensors loaded = Checkpoint.load(file, listener);
+                LoadedTensors byUri = Checkpoint.load(file.toUri(), listener);
+                LoadedTensors later = Checkpoint.loadAsync(file, listener).join();
+                LoadedTensors laterByUri = Checkpoint.loadAsync(file.toUri(), listener).join()) {
+            assertThat(List.of(loaded, byUri, later, laterByUri)).allSatisfy(all -> assertThat(all).hasSize(4));
+            assertThat(done.stream().filter(bytes -> bytes == 60 + 14 + 8)).hasSize(4);
+        }
+    }
+
+    @Test
+    void planLeavesOutWhatAnExpressionFinds() {
+        Checkpoint checkpoint = Checkpoint.open(model());
+        LoadPlan plan = checkpoint.plan().toGpu(1).toHost();
+        assertThat(plan.kind()).isEqualTo(MemoryKind.HOST);
+        assertThat(plan.exclude("^a$").tensors()).extracting(TensorInfo::name).hasSize(3).doesNotContain("a");
+        assertThat(plan.include("^a$|none").exclude("n").tensors()).extracting(TensorInfo::name).containsExactly("a");
+        assertThatThrownBy(() -> plan.exclude("(")).isInstanceOf(CuFileException.class);
+    }
+
+    @Test
+    void checkpointDescribesATensorByItsName() {
+        Checkpoint checkpoint = Checkpoint.open(model());
+        assertThat(checkpoint.tensor("a")).isEqualTo(checkpoint.tensors().get("a"));
+        assertThatThrownBy(() -> checkpoint.tensor("b\n")).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("has no tensor").hasMessageNotContaining("\n");
+    }
+
+    @Test
+    void wholeNumbersAreSaved() {
+        Path saved = folder.resolve("numbers.safetensors");
+        Checkpoint.save(saved,
+                plan -> plan.tensor("steps", new int[]{1, -2, 3}, 3).tensor("ids", new long[]{1L << 40}, 1, 1));
+        try (LoadedTensors mapped = Checkpoint.map(saved)) {
+            assertThat(mapped.get("steps").dtype()).isEqualTo(DType.I32);
+            assertThat(mapped.get("steps").asIntBuffer()).isEqualTo(IntBuffer.wrap(new int[]{1, -2, 3}));
+            assertThat(mapped.get("ids").shape()).containsExactly(1L, 1L);
+            assertThat(mapped.get("ids").asLongBuffer().get(0)).isEqualTo(1L << 40);
+        }
+        assertThatThrownBy(() -> Checkpoint.save(saved, plan -> plan.tensor("steps", new int[2], 3)))
+                .isInstanceOf(CuFileException.class);
     }
 
     private LoadPlan llama(String projection) throws IOException {

@@ -120,7 +120,7 @@ class TensorsInTurnTest {
 
             @Override
             public void progress(LoadProgress now) {
-                progress.add(now.bytes());
+                progress.add(now.bytesDone());
             }
 
             @Override

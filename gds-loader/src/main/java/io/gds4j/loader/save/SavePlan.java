@@ -70,6 +70,8 @@ import org.jspecify.annotations.Nullable;
 public final class SavePlan {
     private static final ValueLayout.OfFloat LITTLE_FLOAT =
             ValueLayout.JAVA_FLOAT.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt LITTLE_INT = ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfLong LITTLE_LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
     /** Begins the metadata key of a tensor whose type safetensors lacks. */
     private static final String FOREIGN_TYPE = "gds4j.type.";
     /** Key of a text that transformers demands in every file. */
@@ -183,6 +185,34 @@ public final class SavePlan {
             MemorySegment bytes = allocated((long) values.length * Float.BYTES);
             MemorySegment.copy(values, 0, bytes, LITTLE_FLOAT, 0, values.length);
             return tensor(name, DType.F32, bytes, shape);
+        }
+
+        /**
+         * Adds an I32 tensor from an array, as {@link #tensor(String, float[], long...)} does.
+         *
+         * @param name name in the checkpoint
+         * @param values the elements in row-major order
+         * @param shape dimensions, slowest first, 0 or more each; none for a scalar
+         * @throws CuFileException as {@link #tensor(String, DType, MemorySegment, long...)}
+         */
+        public Builder tensor(String name, int[] values, long... shape) {
+            MemorySegment bytes = allocated((long) values.length * Integer.BYTES);
+            MemorySegment.copy(values, 0, bytes, LITTLE_INT, 0, values.length);
+            return tensor(name, DType.I32, bytes, shape);
+        }
+
+        /**
+         * Adds an I64 tensor from an array, as {@link #tensor(String, float[], long...)} does.
+         *
+         * @param name name in the checkpoint
+         * @param values the elements in row-major order
+         * @param shape dimensions, slowest first, 0 or more each; none for a scalar
+         * @throws CuFileException as {@link #tensor(String, DType, MemorySegment, long...)}
+         */
+        public Builder tensor(String name, long[] values, long... shape) {
+            MemorySegment bytes = allocated((long) values.length * Long.BYTES);
+            MemorySegment.copy(values, 0, bytes, LITTLE_LONG, 0, values.length);
+            return tensor(name, DType.I64, bytes, shape);
         }
 
         private static MemorySegment copied(MemorySegment segment) {

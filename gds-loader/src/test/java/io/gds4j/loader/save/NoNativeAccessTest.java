@@ -103,7 +103,7 @@ class NoNativeAccessTest {
         assertThat(ChecksumVerifier.verify(driver, shards).verified()).isTrue();
         assertThat(ChecksumVerifier.verify(shards).verified()).isTrue();
         SavePlan.builder().checkpoint(Checkpoint.open(shards)).toFolder(copy).save();
-        Checkpoint.save(driver, copy, tensors -> tensors.tensor("a", VALUES, 2, 3));
+        Checkpoint.save(copy, driver, tensors -> tensors.tensor("a", VALUES, 2, 3));
         Checkpoint.save(copy, Map.of("b", VALUES));
         try (LoadedTensors mapped = Checkpoint.map(copy)) {
             assertThat(mapped.get("b").toFloatArray()).containsExactly(VALUES);

@@ -185,7 +185,7 @@ public final class LoadRun {
 
     private ParallelTensors load(ParallelLoadPlan plan, CuFileDriver driver) {
         try (Progress progress = output.start("loading", plan.deliveredBytes())) {
-            return plan.load(driver, now -> progress.advanceTo(now.bytes()));
+            return plan.load(driver, now -> progress.advanceTo(now.bytesDone()));
         }
     }
 
@@ -234,7 +234,7 @@ public final class LoadRun {
         plan.tensors().forEach(tensor -> tensor.boxes().forEach(box -> files.merge(
                 name(box.file()), tensor.dtype().bytes(box.shape()).orElse(0), Long::sum)));
         try (Progress progress = output.start("loading", files)) {
-            return load.apply(now -> progress.advanceTo(now.bytes(), name(now.file())));
+            return load.apply(now -> progress.advanceTo(now.bytesDone(), name(now.file())));
         }
     }
 
