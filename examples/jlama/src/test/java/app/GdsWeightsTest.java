@@ -45,7 +45,7 @@ class GdsWeightsTest {
         try (CuFileDriver driver = CuFileDriver.open()) {
             Map<String, long[]> shapes = shapes();
             Random random = new Random(7);
-            Checkpoint.save(driver, file, plan -> shapes.forEach((name, shape) -> {
+            Checkpoint.save(file, driver, plan -> shapes.forEach((name, shape) -> {
                 float[] values = new float[(int) LongStream.of(shape).reduce(1, (one, next) -> one * next)];
                 for (int i = 0; i < values.length; i++) {
                     values[i] = shape.length == 1 ? 1 : (float) random.nextGaussian() * 0.1f;

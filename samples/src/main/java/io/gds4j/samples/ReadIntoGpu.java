@@ -1,6 +1,5 @@
 package io.gds4j.samples;
 
-import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileException;
@@ -12,17 +11,13 @@ final class ReadIntoGpu {
     private ReadIntoGpu() {
     }
 
-    /** Reads the file that the first argument names, by one call and by a batch. */
+    /** Reads the file that the first argument names. */
     public static void main(String[] args) {
         Path path = Path.of(args[0]);
         try (CuFileDriver driver = CuFileDriver.open();
                 CuFileHandle file = driver.openFile(path);
-                MemoryAllocation memory = driver.allocate(file.size()); // of GPU 0, or of the host
-                CuFileBatch batch = driver.batch()) {
+                MemoryAllocation memory = driver.allocate(file.size())) { // of GPU 0, or of the host
             long bytes = file.read(memory, 0); // from offset 0; readAsync returns a future
-            batch.addRead(file, memory, 0);
-            batch.submit();
-            batch.await();
             System.out.println(bytes + " bytes, " + file.ioPath() + " " + driver.bytesByPath());
         } catch (CuFileException e) {
             System.err.println(e.code() + ": " + e.getMessage());

@@ -157,7 +157,7 @@ class FirstGuessesTest {
 
     @Test
     void checkpointLoadsWithProgressAndInTheBackground(CuFileDriver driver) {
-        try (LoadedTensors tensors = Checkpoint.load(model, driver, p -> System.out.println(p.bytes()));
+        try (LoadedTensors tensors = Checkpoint.load(model, driver, p -> System.out.println(p.bytesDone()));
                 LoadedTensors later = Checkpoint.loadAsync(model, driver).join();
                 LoadedTensors last = Checkpoint.loadAsync(model.toUri(), driver).join();
                 LoadedTensors alone = Checkpoint.loadAsync(model).join();
@@ -200,7 +200,8 @@ class FirstGuessesTest {
     @Test
     void progressIsALambda(CuFileDriver driver) {
         Checkpoint.open(model).plan()
-                .load(driver, p -> System.out.println(p.bytes() + " of " + p.totalBytes() + ", " + p.bytesPerSecond()))
+                .load(driver,
+                        p -> System.out.println(p.bytesDone() + " of " + p.bytesTotal() + ", " + p.bytesPerSecond()))
                 .close();
     }
 
@@ -350,12 +351,34 @@ class FirstGuessesTest {
     @Test
     void memoryOfAGpuIsAllocatedReadAndRegistered(CuFileDriver driver) {
         try (CuFileHandle file = driver.openFile(data, READ, WRITE);
-                MemoryAllocation memory = driver.allocate(4096, 1);
+                MemoryAllocation memory = driver.allocateGpu(1, 4096);
                 CuFileBuffer registered = driver.registerBuffer(memory)) {
             assertThat(memory.device()).isEqualTo(1);
             assertThat(file.write(memory)).isEqualTo(4096);
             assertThat(file.read(registered)).isEqualTo(4096);
             assertThat(driver.bytesRead() + driver.bytesWritten()).isEqualTo(8192);
+        }
+    }
+
+    @Test
+    void memoryOfTheHostFileAndSegmentAreOneCall(CuFileDriver driver) {
+        Path made = folder.resolve("made.bin");
+        MemorySegment segment = Arena.ofAuto().allocate(4096, 4096).fill((byte) 9);
+        try (CuFileHandle file = driver.createFile(made);
+                MemoryAllocation memory = driver.allocateHost(4096);
+                CuFileBuffer buffer = driver.register(segment)) {
+            assertThat(memory.kind()).isEqualTo(MemoryKind.HOST);
+            assertThat(memory.size()).isEqualTo(memory.length()).isEqualTo(buffer.size());
+            assertThat(buffer.address()).isEqualTo(segment.address());
+            assertThat(file.write(buffer, 0)).isEqualTo(4096);
+            assertThat(file.read(memory, 0)).isEqualTo(4096);
+            assertThat(memory.toByteArray()).containsOnly(9);
+        }
+        try (CuFileHandle again = driver.openFile(made.toUri())) {
+            assertThat(again.size()).isEqualTo(4096);
+        }
+        try (CuFileHandle emptied = driver.createFile(made)) {
+            assertThat(emptied.size()).isZero();
         }
     }
 

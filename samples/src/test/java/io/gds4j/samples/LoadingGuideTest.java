@@ -146,7 +146,7 @@ class LoadingGuideTest {
         try (CuFileDriver driver = CuFileDriver.open()) {
             AtomicReference<String> shown = new AtomicReference<>("");
             CompletableFuture<LoadedTensors> load = plan.loadAsync(driver, now -> shown.set(
-                    "%d of %d bytes, %s".formatted(now.bytes(), now.totalBytes(), now.file())));
+                    "%d of %d bytes, %s".formatted(now.bytesDone(), now.bytesTotal(), now.file())));
             load.join().close();
             assertThat(shown.get()).startsWith("1600 of 1600 bytes");
 
