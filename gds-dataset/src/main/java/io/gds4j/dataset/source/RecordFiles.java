@@ -1,6 +1,7 @@
 package io.gds4j.dataset.source;
 
 import io.gds4j.error.CuFileException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -12,6 +13,10 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -38,6 +43,9 @@ public final class RecordFiles {
     private static final String TFRECORD = ".tfrecord";
     private static final String BIN = ".bin";
     private static final String IDX = ".idx";
+
+    /** Files that are opened at a time: a disk that is asked for one header by each has as much to do as it likes. */
+    private static final int AT_ONCE = 16;
 
     private RecordFiles() {
     }
@@ -271,7 +279,7 @@ public final class RecordFiles {
      * @throws CuFileException INVALID_VALUE (EINVAL) for no files
      */
     public static RecordSource open(List<Path> files, FileVisitOption... links) {
-        Path first = map(files, path -> path).getFirst();
+        Path first = checked(files).getFirst();
         String name = name(first);
         if (name.endsWith(NPY)) {
             return npy(files);
@@ -343,14 +351,44 @@ public final class RecordFiles {
         return copy.size() == 1 ? copy.getFirst() : new JoinedRecords(copy);
     }
 
+    /**
+     * Opens each file, several at a time: who looks for headers waits for one short read after the other. Returns what came of them in
+     * their order, or throws the failure of the first one that has any.
+     */
     private static <T> List<T> map(List<Path> files, Function<Path, T> open) {
+        checked(files);
+        if (files.size() == 1) {
+            return List.of(open.apply(files.getFirst()));
+        }
+        ExecutorService threads = Executors.newFixedThreadPool(
+                Math.min(files.size(), AT_ONCE), Thread.ofPlatform().daemon().name("gds4j-index-", 0).factory());
+        try {
+            List<Future<T>> opening = new ArrayList<>(files.size());
+            files.forEach(file -> opening.add(threads.submit(() -> open.apply(file))));
+            List<T> parts = new ArrayList<>(files.size());
+            for (Future<T> part : opening) {
+                parts.add(part.get());
+            }
+            return parts;
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw (RuntimeException) e.getCause(); // a function throws no others
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw RecordFormatException.of(files.getFirst(), new ClosedByInterruptException());
+        } finally {
+            // Ends those that have begun, and begins no others.
+            threads.shutdownNow();
+            threads.close();
+        }
+    }
+
+    private static List<Path> checked(List<Path> files) {
         if (files.isEmpty()) {
             throw RecordFormatException.invalid("there are no files, allowed: 1 or more");
         }
-        List<T> parts = new ArrayList<>(files.size());
-        for (Path file : files) {
-            parts.add(open.apply(file));
-        }
-        return parts;
+        return files;
     }
 }

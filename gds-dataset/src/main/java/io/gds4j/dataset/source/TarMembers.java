@@ -31,6 +31,10 @@ final class TarMembers implements AutoCloseable {
     /** First bytes of numbers that octal digits have no room for, and of such below 0. */
     private static final int LARGE = 0x80;
     private static final int NEGATIVE = 0xff;
+    /** Of eight bytes in a long: every other one, the highest bits, and the sum of one lane. */
+    private static final long EVEN_BYTES = 0x00ff00ff00ff00ffL;
+    private static final long SIGNS = 0x8080808080808080L;
+    private static final long LANE = 0xffff;
 
     private final HeaderFile file;
     private final HeaderScan scan;
@@ -89,22 +93,27 @@ final class TarMembers implements AutoCloseable {
             Packed.refuse(file, "tar");
         }
         ByteBuffer block = scan.at(next, BLOCK, "the header of a tar member");
-        int sum = 0;
-        int signed = 0;
-        boolean zeros = true;
-        for (int i = 0; i < BLOCK; i++) {
-            byte value = block.get(i);
-            zeros &= value == 0;
-            byte counted = i >= SUM_AT && i < SUM_AT + SUM_BYTES ? (byte) ' ' : value;
-            sum += Byte.toUnsignedInt(counted);
-            signed += counted;
+        long all = 0;
+        long lanes = 0; // four sums: bytes of a header fill none
+        int negative = 0;
+        for (int at = 0; at < BLOCK; at += Long.BYTES) {
+            long bytes = block.getLong(at);
+            all |= bytes;
+            lanes += (bytes & EVEN_BYTES) + (bytes >>> Byte.SIZE & EVEN_BYTES);
+            negative += Long.bitCount(bytes & SIGNS);
         }
-        if (zeros) {
+        if (all == 0) {
             if (next != header) {
                 throw malformed(header, "no member follows its extended header");
             }
             return null;
         }
+        int sum = (int) ((lanes & LANE) + (lanes >>> 16 & LANE) + (lanes >>> 32 & LANE) + (lanes >>> 48));
+        for (int at = SUM_AT; at < SUM_AT + SUM_BYTES; at++) {
+            sum += ' ' - Byte.toUnsignedInt(block.get(at)); // counts as spaces
+            negative -= block.get(at) >>> Integer.SIZE - 1;
+        }
+        int signed = sum - (negative << Byte.SIZE);
         long expected = number(block, SUM_AT, SUM_BYTES);
         if (expected != sum && expected != signed) {
             throw malformed(next, "is no header of a tar member: its checksum is %s, that of its bytes %s".formatted(
@@ -181,17 +190,31 @@ final class TarMembers implements AutoCloseable {
     }
 
     private long octal(ByteBuffer block, int at, int length) {
-        String digits = text(block, at, length).strip();
+        int begin = at;
+        int end = at;
+        while (end < at + length && block.get(end) != 0) {
+            end++;
+        }
+        while (begin < end && isSpace(block.get(begin))) {
+            begin++;
+        }
+        while (begin < end && isSpace(block.get(end - 1))) {
+            end--;
+        }
         long value = 0;
-        for (int i = 0; i < digits.length(); i++) {
-            int digit = digits.charAt(i) - '0';
+        for (int i = begin; i < end; i++) {
+            int digit = block.get(i) - '0';
             if (digit < 0 || digit > 7) {
                 throw malformed(next + at, "is no header of a tar member: %s is no octal number".formatted(
-                        InertText.quote(digits)));
+                        InertText.quote(text(block, begin, end - begin))));
             }
             value = value << 3 | digit;
         }
         return value;
+    }
+
+    private static boolean isSpace(byte value) {
+        return Character.isWhitespace(Byte.toUnsignedInt(value));
     }
 
     /** Checks a number that no caller needs: if it is malformed, the header is damaged. */

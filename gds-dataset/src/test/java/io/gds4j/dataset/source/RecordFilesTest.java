@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -12,6 +13,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Consumer;
@@ -20,6 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RecordFilesTest {
     private static final int MEGATRON_HEADER = 34;
@@ -74,6 +78,40 @@ class RecordFilesTest {
         assertThat(records.files()).containsExactly(folder.resolve("a.bin"));
         assertThat(rows.records()).isEqualTo(5);
         assertThat(rows.maxLength()).isEqualTo(8);
+    }
+
+    /** Several are opened at a time. */
+    @Test
+    void manyFilesKeepTheirOrderAndTheFirstWithAFailureIsNamed() throws IOException {
+        List<Path> files = new ArrayList<>();
+        for (int i = 0; i < 50; i++) {
+            files.add(npy(i + ".npy", header("<f4", "(%s, 2)".formatted(i)), i * 8));
+        }
+        RecordSource all = RecordFiles.open(files);
+        assertThat(all.files()).isEqualTo(files);
+        assertThat(all.records()).isEqualTo(50 * 49 / 2);
+        for (int i = 1; i < 50; i++) {
+            assertThat(all.file(i * (i - 1) / 2)).isEqualTo(i);
+        }
+        npy("47.npy", header("<f4", "(47, 2)"), 1);
+        npy("20.npy", header("<f4", "(20, 2)"), 1);
+        assertThatThrownBy(() -> RecordFiles.open(files)).isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining("20.npy").hasMessageNotContaining("47.npy");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 3})
+    void interruptedThreadOpensNothingAndStaysInterrupted(int number) throws IOException {
+        npy("a.npy", header("<f4", "(5, 2)"), 40);
+        List<Path> files = Collections.nCopies(number, folder.resolve("a.npy"));
+        Thread.currentThread().interrupt();
+        try {
+            assertThatThrownBy(() -> RecordFiles.open(files)).isInstanceOf(CuFileInterruptedException.class)
+                    .hasMessageContaining("interrupted while a header was read");
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        assertThat(RecordFiles.open(files).records()).isEqualTo(5L * number);
     }
 
     @Test

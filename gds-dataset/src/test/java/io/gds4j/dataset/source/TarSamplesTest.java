@@ -131,6 +131,47 @@ class TarSamplesTest {
         assertThat(source.length(0)).isEqualTo(512);
     }
 
+    /** Old writers counted bytes of 128 or more as negative. */
+    @Test
+    void checksumCountsBytesWithOrWithoutTheirSigns() throws IOException {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        Random random = new Random(seed);
+        for (int i = 0; i < 100; i++) {
+            byte[] tar = new TestTar().file("a.txt", "x").end();
+            for (int at = 265; at < 329; at++) { // owner and group
+                tar[at] = (byte) (i == 0 ? 0xff : random.nextInt(256));
+            }
+            int unsigned = 0;
+            int signed = 0;
+            for (int at = 0; at < 512; at++) {
+                byte value = at >= 148 && at < 156 ? (byte) ' ' : tar[at];
+                unsigned += Byte.toUnsignedInt(value);
+                signed += value;
+            }
+            for (int sum : new int[]{unsigned, signed, unsigned + 1, signed - 1, unsigned - 256}) {
+                if (sum < 0) {
+                    continue; // no octal digits
+                }
+                byte[] text = "%06o\0 ".formatted(sum).getBytes(StandardCharsets.ISO_8859_1);
+                System.arraycopy(text, 0, tar, 148, 8);
+                if (sum == unsigned || sum == signed) {
+                    assertThat(RecordFiles.open(List.of(write("a.tar", tar))).records())
+                            .as("-Dgds4j.property.seed=%s", seed).isEqualTo(1);
+                } else {
+                    assertMalformed(tar, "its checksum is %s, that of its bytes %s".formatted(sum, unsigned));
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"'00000000005\\0', 5", "'   5 \\0', 5", "'\\t5\\r\\n', 5", "'5', 5", "' ', 0", "'5\\0x', 5"})
+    void numbersHaveSpacesAroundTheirDigits(String text, long size) throws IOException {
+        byte[] field = Arrays.copyOf(text.translateEscapes().getBytes(StandardCharsets.ISO_8859_1), 12);
+        RecordSource source = open(new TestTar().header("a.txt", '0', field).member("data", '0', ""));
+        assertThat(source.length(0)).isEqualTo(size);
+    }
+
     @Test
     void linksFoldersAndMetadataBelongToNoSample() throws IOException {
         RecordSource source = open(new TestTar()
