@@ -16,7 +16,7 @@ import picocli.CommandLine.Model.CommandSpec;
 
 /**
  * Writes manual pages and completion scripts, for the archive. Their places below {@code share} are those in which man,
- * bash-completion, zsh and fish look for the files of a command. The build starts this file from its source.
+ * bash-completion, zsh and fish look for the files of a command. The build starts it once it has compiled the tests.
  */
 final class DistributionFiles {
     /**

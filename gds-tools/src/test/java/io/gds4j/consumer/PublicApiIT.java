@@ -12,6 +12,7 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
@@ -22,21 +23,27 @@ class PublicApiIT {
     /** Set to write the baseline anew. */
     private static final boolean RENEW = Boolean.getBoolean("gds4j.api.renew");
 
+    private static Map<String, Set<String>> api = Map.of();
+
+    @BeforeAll
+    static void read() throws IOException {
+        api = PublicApi.ofTheClassPath();
+    }
+
     @TestFactory
     Stream<DynamicTest> moduleKeepsTheLinesOfItsBaseline() throws IOException {
-        Map<String, Set<String>> modules = PublicApi.ofTheClassPath();
-        Set<String> names = new TreeSet<>(modules.keySet());
+        Set<String> names = new TreeSet<>(api.keySet());
         try (Stream<Path> files = Files.list(BASELINE)) {
             files.forEach(file -> names.add(file.getFileName().toString().replaceFirst("\\.txt$", "")));
         }
         return names.stream()
-                .map(name -> DynamicTest.dynamicTest(name, () -> compare(name, modules.getOrDefault(name, Set.of()))));
+                .map(name -> DynamicTest.dynamicTest(name, () -> compare(name, api.getOrDefault(name, Set.of()))));
     }
 
     /** A record freezes its constructor and its patterns, so a new one needs a reason in docs/notes/records.md. */
     @Test
     void eachPublicRecordHasAReason() throws IOException {
-        Set<String> records = PublicApi.ofTheClassPath().values().stream()
+        Set<String> records = api.values().stream()
                 .flatMap(Set::stream)
                 .filter(line -> line.contains(" is ") && line.contains(" extends java.lang.Record"))
                 .map(line -> line.substring("io.gds4j.".length(), line.indexOf(" is ")).replace('$', '.'))
