@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class FramesOfAReadTest {
     private static final int MAX_CLASSES = 60;
 
+    @Tag("slow")
     @Test
     void aCachedReadEntersFewClasses(@TempDir Path folder) throws IOException {
         Path file = Files.write(folder.resolve("data"), new byte[4096]);

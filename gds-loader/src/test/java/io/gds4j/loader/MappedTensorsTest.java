@@ -40,6 +40,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -429,6 +430,7 @@ class MappedTensorsTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void noNativeAccessIsNeeded() throws Exception {
         Process child = new ProcessBuilder(

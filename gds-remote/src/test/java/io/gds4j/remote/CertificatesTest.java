@@ -18,6 +18,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,6 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the environment says of requests to S3: certificates in PEM, who pays, and buckets that want other requests. */
 @Timeout(60)
+@Tag("slow")
 class CertificatesTest {
     private static final byte[] BYTES = RangeServer.random(200_000);
     private static final HttpOptions HASTY = HttpOptions.DEFAULTS

@@ -33,6 +33,7 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.TrustManagerFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -172,6 +173,7 @@ class TlsTest {
     }
 
     /** The client of the JDK has no body of such an answer, which was a NullPointerException. */
+    @Tag("slow")
     @Test
     void proxyOfATunnelThatWantsCredentialsIsAskedOnce() throws Exception {
         try (ServerSocket proxy = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {

@@ -9,6 +9,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -46,6 +47,7 @@ class ExamplesTest {
         Files.setPosixFilePermissions(tool, PosixFilePermissions.fromString("rwx------"));
     }
 
+    @Tag("slow")
     @ParameterizedTest
     @ValueSource(strings = {
             "[ERROR] Could not transfer artifact org.a:b:pom:1 from/to central (https://repo): transfer failed",
@@ -60,6 +62,7 @@ class ExamplesTest {
                 "cudf: left out, org.a:b:pom:1 cannot be fetched here");
     }
 
+    @Tag("slow")
     @Test
     void exampleIsLeftOutIfGds4jCannotBeInstalledForWantOfAPlugin() throws Exception {
         Run run = build(false, "[ERROR] Could not transfer artifact org.a:b:pom:1 from/to central: no network");
@@ -69,6 +72,7 @@ class ExamplesTest {
                 "installs gds4j", "installation and all examples: left out, org.a:b:pom:1 cannot be fetched here");
     }
 
+    @Tag("slow")
     @ParameterizedTest
     @ValueSource(strings = {
             "[ERROR] cannot find symbol",
@@ -81,6 +85,7 @@ class ExamplesTest {
         assertThat(run.out()).contains("maven: FAILED").contains(output);
     }
 
+    @Tag("slow")
     @Test
     void nothingStaysBehind() throws Exception {
         build(true, "");

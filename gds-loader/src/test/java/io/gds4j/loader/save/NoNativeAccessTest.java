@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -117,6 +118,7 @@ class NoNativeAccessTest {
         }
     }
 
+    @Tag("slow")
     @ParameterizedTest
     @CsvSource({"Linux, --illegal-native-access=deny, native access is denied",
             "Mac OS X, --enable-native-access=ALL-UNNAMED, the driver needs Linux"})

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -60,6 +61,7 @@ class ReportPageTest {
                 "0.1").html();
     }
 
+    @Tag("slow")
     @Test
     void filesAndGpusHaveLanesInTheirColours() throws Exception {
         Path page = folder.resolve("page.html");

@@ -11,11 +11,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The keys of {@code gds top} in a pseudo-terminal, which script(1) opens. */
 @Timeout(120)
+@Tag("slow")
 class TopKeysTest {
     private static final Path SCRIPT = Path.of("/usr/bin/script");
     private static final String LEAVE = "\u001b[?1049l";

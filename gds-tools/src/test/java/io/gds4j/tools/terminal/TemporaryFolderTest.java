@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -91,6 +92,7 @@ class TemporaryFolderTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void signalDuringCloseLeavesNothing() throws IOException, InterruptedException {
         Process process = new ProcessBuilder(
