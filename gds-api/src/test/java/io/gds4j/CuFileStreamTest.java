@@ -70,8 +70,8 @@ class CuFileStreamTest {
     @Test
     void synchronizeWaitsForWorkOfAHostStream() {
         AtomicBoolean done = new AtomicBoolean();
-        try (HostStream host = HostStream.create();
-                CuFileStream stream = driver.stream(host.address(), Set.of())) {
+        try (HostStream host = HostStream.create()) {
+            CuFileStream stream = driver.stream(host.address(), Set.of());
             host.enqueue(() -> done.set(true));
             stream.synchronize();
             assertThat(done).isTrue();
