@@ -43,7 +43,18 @@ public final class Linkage {
     public static final FunctionDescriptor WORDS =
             FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
 
-    private static final MethodHandle REFUSE = refuse();
+    /** The linker of this JVM. A reference to its restricted method would make classes that bind the caller, which takes milliseconds. */
+    private record Native(Linker linker) implements Downcalls {
+        @Override
+        public MethodHandle link(MemorySegment address, FunctionDescriptor type, Linker.Option... options) {
+            return linker.downcallHandle(address, type, options);
+        }
+    }
+
+    /** Most processes refuse no function. */
+    private static final class Refusal {
+        static final MethodHandle HANDLE = refuse();
+    }
 
     private final String library;
     private final @Nullable SymbolLookup lookup;
@@ -65,13 +76,22 @@ public final class Linkage {
         this.refusal = refusal;
     }
 
+    /**
+     * Returns what links functions of a native library.
+     *
+     * @throws UnsupportedOperationException if this platform has no linker
+     */
+    public static Downcalls downcalls() {
+        return new Native(Linker.nativeLinker());
+    }
+
     /** Links libc by the linker's own lookup: other libraries of the process must not take its place. */
     public static Linkage ofLibc() {
-        String system = System.getProperty("os.name") + " " + System.getProperty("os.arch");
+        // a + would link itself, while cuInit waits for this
+        String system = System.getProperty("os.name").concat(" ").concat(System.getProperty("os.arch"));
         try {
             return ofLibc(
-                    system, ValueLayout.ADDRESS.byteSize(), Linker.nativeLinker().defaultLookup(),
-                    Linker.nativeLinker()::downcallHandle);
+                    system, ValueLayout.ADDRESS.byteSize(), Linker.nativeLinker().defaultLookup(), downcalls());
         } catch (UnsupportedOperationException e) {
             return new Linkage("libc", noLinker());
         }
@@ -199,7 +219,7 @@ public final class Linkage {
 
     private MethodHandle refusing(MethodType shape) {
         MethodHandle thrower = MethodHandles.throwException(shape.returnType(), CuFileException.class);
-        MethodHandle made = MethodHandles.filterReturnValue(REFUSE.bindTo(this), thrower);
+        MethodHandle made = MethodHandles.filterReturnValue(Refusal.HANDLE.bindTo(this), thrower);
         return MethodHandles.dropArguments(made, 0, shape.parameterList());
     }
 

@@ -116,7 +116,7 @@ final class CurlFunctions {
         if (!(DynamicLoader.open("libcrypto.so." + version) instanceof DynamicLoader.Loaded crypto)) {
             return false;
         }
-        Linkage library = new Linkage("libcrypto", crypto.symbols(), Linker.nativeLinker()::downcallHandle);
+        Linkage library = new Linkage("libcrypto", crypto.symbols(), Linkage.downcalls());
         MethodHandle init = library.function("OPENSSL_init_crypto", Linkage.WORDS);
         return library.problem().isEmpty() && (int) Linkage.call(init, NO_ATEXIT, 0, 0) == 1;
     }
