@@ -96,11 +96,21 @@ final class Backends {
         System.getLogger("io.gds4j").log(Level.WARNING, line);
     }
 
-    static CuFileBackend choose(String name, CuFileConfig config) {
+    /** Returns the providers, best first, for a driver; refuses jars of two releases, whose calls of each other may fail. */
+    static List<CuFileBackendProvider> ofOneRelease() {
         Releases.conflict().ifPresent(conflict -> {
             throw failure(CuFileError.DRIVER_VERSION_MISMATCH, conflict);
         });
-        return choose(name, config, providers());
+        return providers();
+    }
+
+    /** Has providers begin what a driver needs with any configuration; returns what waits for them. */
+    static Runnable anticipate(List<CuFileBackendProvider> providers) {
+        List<Runnable> begun = new ArrayList<>();
+        for (CuFileBackendProvider provider : providers) {
+            begun.add(provider.anticipate());
+        }
+        return () -> begun.forEach(Runnable::run);
     }
 
     static CuFileBackend choose(String name, CuFileConfig config, List<CuFileBackendProvider> providers) {

@@ -11,6 +11,7 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -36,6 +37,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 
 /**
  * An open cuFile driver: a session that registers files and memory and runs I/O.
@@ -77,7 +79,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws io.gds4j.config.CuFileConfigException if the environment or the file has an invalid value
      */
     public static CuFileDriver open() {
-        return open(CuFileConfig.load());
+        return open(CuFileConfig::load);
     }
 
     /**
@@ -90,7 +92,15 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws io.gds4j.config.CuFileConfigException if the environment or the file has an invalid value
      */
     public static CuFileDriver open(DirectStorage directStorage) {
-        return open(CuFileConfig.builder().directStorage(directStorage).build());
+        Objects.requireNonNull(directStorage, "directStorage");
+        return open(() -> CuFileConfig.builder().directStorage(directStorage).build());
+    }
+
+    /** Opens the best available backend while backends begin what they need with any configuration. */
+    private static CuFileDriver open(Supplier<CuFileConfig> config) {
+        List<CuFileBackendProvider> providers = Backends.ofOneRelease();
+        Runnable begun = Backends.anticipate(providers);
+        return Undo.ifFails(begun::run, () -> open(config.get(), BackendChoice.AUTO, providers));
     }
 
     /**
@@ -119,7 +129,11 @@ public final class CuFileDriver implements AutoCloseable {
     public static CuFileDriver open(CuFileConfig config, String backend) {
         Objects.requireNonNull(config, "config");
         Objects.requireNonNull(backend, "backend");
-        return open(Backends.choose(backend, config), Optional.of(new BackendChoice(config, backend)));
+        return open(config, backend, Backends.ofOneRelease());
+    }
+
+    private static CuFileDriver open(CuFileConfig config, String backend, List<CuFileBackendProvider> providers) {
+        return open(Backends.choose(backend, config, providers), Optional.of(new BackendChoice(config, backend)));
     }
 
     /**

@@ -14,6 +14,7 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -88,6 +89,42 @@ class BackendsTest {
         public CuFileBackend create(CuFileConfig config) {
             return new RecordingBackend();
         }
+    }
+
+    @Test
+    void everyProviderBeginsWhatIsWaitedForIfNoDriverOpens() {
+        List<String> events = new ArrayList<>();
+        CuFileBackendProvider early = new CuFileBackendProvider() {
+            @Override
+            public String name() {
+                return "early";
+            }
+
+            @Override
+            public int priority() {
+                return 1;
+            }
+
+            @Override
+            public Runnable anticipate() {
+                events.add("begun");
+                return () -> events.add("awaited");
+            }
+
+            @Override
+            public Availability probe(CuFileConfig config) {
+                return YES;
+            }
+
+            @Override
+            public CuFileBackend create(CuFileConfig config) {
+                return new RecordingBackend();
+            }
+        };
+        Runnable begun = Backends.anticipate(List.of(early, new Fallback()));
+        assertThat(events).containsExactly("begun");
+        begun.run();
+        assertThat(events).containsExactly("begun", "awaited");
     }
 
     @Test

@@ -19,6 +19,17 @@ public interface CuFileBackendProvider {
     int priority();
 
     /**
+     * Begins, on a thread of its own, what takes long and what a driver needs with any configuration, such as loading a library. Called
+     * before the configuration is read; returns at once, never throws.
+     *
+     * @return waits until that is over; called if no driver opens, because a process that ends meanwhile might crash
+     */
+    default Runnable anticipate() {
+        return () -> {
+        };
+    }
+
+    /**
      * Tells whether the backend can serve on this machine; never throws, opens no driver and creates no CUDA context.
      *
      * @param config the configuration

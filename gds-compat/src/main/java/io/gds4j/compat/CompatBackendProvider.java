@@ -34,6 +34,11 @@ public final class CompatBackendProvider implements CuFileBackendProvider {
     }
 
     @Override
+    public Runnable anticipate() {
+        return CudaDriver.begin();
+    }
+
+    @Override
     public Availability probe(CuFileConfig config) {
         Optional<String> problem = FfmPosix.problem();
         if (problem.isPresent()) {

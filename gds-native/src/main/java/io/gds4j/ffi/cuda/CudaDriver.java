@@ -2,6 +2,7 @@ package io.gds4j.ffi.cuda;
 
 import io.gds4j.ffi.DynamicLoader;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Finds the CUDA driver, without JCuda and without creating a context. With {@code -Dgds4j.cuda=off} gds4j behaves as on a machine
@@ -18,12 +19,32 @@ public final class CudaDriver {
         static final CudaAvailability FOUND = probe(System.getProperty(PROPERTY, "auto"), LIBRARY);
     }
 
+    private static final AtomicBoolean BEGUN = new AtomicBoolean();
+
     private CudaDriver() {
     }
 
     /** Returns whether there is a driver with a GPU; never throws, creates no context. Later calls repeat the first answer. */
     public static CudaAvailability detect() {
         return Process.FOUND;
+    }
+
+    /**
+     * Begins to {@link #detect} on a thread of its own, which ends with that: cuInit takes 0.1 s. Later calls begin nothing. The thread and the
+     * caller never wait for each other's classes, because no class that detect initialises leads back to itself; CudaDriverTest checks this.
+     *
+     * @return waits for it
+     */
+    public static Runnable begin() {
+        if (!BEGUN.compareAndSet(false, true)) {
+            return CudaDriver::detect;
+        }
+        try {
+            Thread.ofPlatform().daemon().name("gds4j-cuda").start(CudaDriver::detect);
+        } catch (OutOfMemoryError e) {
+            // the system has no thread left; who needs the driver looks for it by itself
+        }
+        return CudaDriver::detect;
     }
 
     static CudaAvailability probe(String mode, String library) {
@@ -35,14 +56,18 @@ public final class CudaDriver {
             return new CudaAvailability.Unavailable(
                     "-D" + PROPERTY + "=" + mode + " is not known", "allowed are auto and off");
         }
-        return switch (DynamicLoader.open(library)) {
-            case DynamicLoader.Unlinked unlinked -> new CudaAvailability.Unavailable(
-                    unlinked.reason(), "start the program as that says");
-            case DynamicLoader.NotLoaded not -> new CudaAvailability.Unavailable(
+        // no pattern switch, which would link itself while the load waits
+        DynamicLoader.Result result = DynamicLoader.open(library);
+        if (result instanceof DynamicLoader.Loaded loaded) {
+            return initialise(FfmCuda.ofNative(loaded.symbols()));
+        }
+        if (result instanceof DynamicLoader.NotLoaded not) {
+            return new CudaAvailability.Unavailable(
                     "no CUDA driver: " + not.reason(),
                     "install the NVIDIA driver; in a container start it with --gpus all");
-            case DynamicLoader.Loaded loaded -> initialise(FfmCuda.ofNative(loaded.symbols()));
-        };
+        }
+        return new CudaAvailability.Unavailable(
+                ((DynamicLoader.Unlinked) result).reason(), "start the program as that says");
     }
 
     private static CudaAvailability initialise(FfmCuda cuda) {

@@ -19,6 +19,32 @@ class CudaDriverTest {
     }
 
     @Test
+    void threadThatDetectsAndItsCallerNeverWaitForEachOther() throws ClassNotFoundException {
+        InitialisationOrder detection = new InitialisationOrder(Class.forName(
+                CudaDriver.class.getName() + "$Process", false, CudaDriver.class.getClassLoader()));
+        assertThat(detection.classes()).contains("io/gds4j/ffi/Linkage", "io/gds4j/ffi/cuda/CudaCalls");
+        assertThat(detection.cycle()).as(detection.toString()).isEmpty();
+        assertThat(new InitialisationOrder(Left.class).cycle()).hasSize(2);
+    }
+
+    /** Two classes that lead to each other. */
+    private static final class Left {
+        static final Object OTHER = Right.class.getModifiers() + Right.ofLeft();
+
+        static int number() {
+            return 1;
+        }
+    }
+
+    private static final class Right {
+        static final int NUMBER = Left.number();
+
+        static int ofLeft() {
+            return NUMBER;
+        }
+    }
+
+    @Test
     void missingLibraryIsReportedInTheLinkersWords() {
         CudaAvailability.Unavailable found = unavailable(CudaDriver.probe("auto", "libgds4j-none.so.1"));
         assertThat(found.reason()).contains("libgds4j-none.so.1").contains("No such file");
