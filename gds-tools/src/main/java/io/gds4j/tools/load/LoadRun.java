@@ -52,7 +52,7 @@ public final class LoadRun {
     /** Headers are read while GPUs are found and the driver opens: of all parts of a first load, these take longest. */
     private final CompletableFuture<LoadPlan> planned;
 
-    /** What {@link #plan} last waited for them. */
+    /** What {@link #await} last waited for them. */
     private double headerSeconds;
 
     private LoadRun(LoadArguments arguments, Output output) {
@@ -77,8 +77,9 @@ public final class LoadRun {
 
     private ExitStatus load() throws IOException {
         Targets target = targets(arguments).getFirst();
+        CompletableFuture<LoadPlan> placed = planned.thenApply(plan -> placed(plan, target));
         try (OpenedDriver opened = open(List.of(target))) {
-            LoadPlan plan = plan().to(target.target().kind(), target.device());
+            LoadPlan plan = await(placed);
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
@@ -88,6 +89,13 @@ public final class LoadRun {
             print(result, plan.checkpoint(), opened.driver());
             return status(result, output);
         }
+    }
+
+    /** Returns a plan with the place of each tensor, which takes a tenth of a second for 10,000 files. */
+    private static LoadPlan placed(LoadPlan plan, Targets target) {
+        LoadPlan there = plan.to(target.target().kind(), target.device());
+        there.destinationBytes();
+        return there;
     }
 
     private ExitStatus loadInTurn(LoadArguments.Turns turns) throws IOException {
@@ -230,6 +238,9 @@ public final class LoadRun {
     }
 
     private static <T> T withProgress(LoadPlan plan, Output output, Function<LoadListener, T> load) {
+        if (!output.showsProgress()) {
+            return load.apply(LoadListener.NONE);
+        }
         Map<String, Long> files = new LinkedHashMap<>();
         plan.tensors().forEach(tensor -> tensor.boxes().forEach(box -> files.merge(
                 name(box.file()), tensor.dtype().bytes(box.shape()).orElse(0), Long::sum)));
@@ -274,9 +285,13 @@ public final class LoadRun {
 
     /** Returns the plan once the headers are read. */
     private LoadPlan plan() {
+        return await(planned);
+    }
+
+    private LoadPlan await(CompletableFuture<LoadPlan> wanted) {
         long start = System.nanoTime();
         try {
-            LoadPlan plan = planned.join();
+            LoadPlan plan = wanted.join();
             headerSeconds = (System.nanoTime() - start) / 1e9;
             return plan;
         } catch (CompletionException e) {

@@ -137,7 +137,8 @@ public record Output(
         return total > 0 && showsProgress() ? new Bar(terminal, task, total) : SILENT;
     }
 
-    private boolean showsProgress() {
+    /** Returns whether a progress bar may be shown. */
+    public boolean showsProgress() {
         return progress && !quiet && terminal.drawsProgress();
     }
 }

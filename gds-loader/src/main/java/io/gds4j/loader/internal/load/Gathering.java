@@ -167,6 +167,11 @@ final class Gathering {
 
     /** Returns numbers in their order. */
     static int[] array(Set<Integer> numbers) {
-        return numbers.stream().mapToInt(Integer::intValue).toArray();
+        int[] array = new int[numbers.size()];
+        int next = 0;
+        for (int number : numbers) {
+            array[next++] = number;
+        }
+        return array;
     }
 }

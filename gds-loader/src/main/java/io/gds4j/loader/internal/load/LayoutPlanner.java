@@ -28,7 +28,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Turns slices of tensors into places and reads. Pure: no I/O.
@@ -172,19 +172,23 @@ public final class LayoutPlanner {
     }
 
     private void add(List<CheckpointFile> all, Map<Path, Integer> order, List<TensorSlice> slices) {
-        Map<Path, List<TensorSlice>> ofFile = new HashMap<>();
+        // not each file for each turn: there may be as many turns as files
+        SortedMap<Integer, List<TensorSlice>> ofFile = new TreeMap<>();
         for (TensorSlice slice : slices) {
             Target target = targets.get(slice.rank());
             if (target != null && (slice.tensor().isInOnePlace() || slice.bytes() == 0)) {
-                ofFile.computeIfAbsent(slice.tensor().file(), path -> new ArrayList<>()).add(slice);
+                addTo(ofFile, order.get(slice.tensor().file())).add(slice);
             } else if (target != null) {
                 assemble(slice, target);
             }
         }
-        // not each file for each turn: there may be as many turns as files
-        Stream.concat(ofFile.keySet().stream(), partsOf.keySet().stream()).distinct().filter(order::containsKey)
-                .sorted(Comparator.comparing(order::get))
-                .forEach(path -> file(all.get(order.get(path)), ofFile.getOrDefault(path, List.of())));
+        partsOf.keySet().forEach(path -> addTo(ofFile, order.get(path)));
+        ofFile.forEach((number, ofNumber) -> file(all.get(number), ofNumber));
+    }
+
+    /** Returns the list for a file; one that is thrown away for a file that is not loaded. */
+    private static List<TensorSlice> addTo(Map<Integer, List<TensorSlice>> ofFile, @Nullable Integer number) {
+        return number == null ? new ArrayList<>() : ofFile.computeIfAbsent(number, key -> new ArrayList<>());
     }
 
     /** Gives a slice of several boxes its place, in the memory for the file of its first one, and notes what each file has of it. */
