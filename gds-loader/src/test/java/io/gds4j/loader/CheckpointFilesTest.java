@@ -559,6 +559,17 @@ class CheckpointFilesTest {
     }
 
     @Test
+    void missingShardIsToldBeforeABrokenOne() throws IOException {
+        Files.writeString(model.resolve("a.safetensors"), "short");
+        index("{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":\"b.safetensors\"}}");
+        for (Path path : List.of(model, model.resolve(INDEX))) {
+            CheckpointException e = failure(path);
+            assertThat(e.rule()).as(e.getMessage()).isEqualTo(CheckpointRule.MISSING_SHARD);
+            assertThat(e.getMessage()).contains("'b.safetensors'");
+        }
+    }
+
+    @Test
     void brokenShardIsNamed() throws IOException {
         Path shard = Files.writeString(model.resolve("a.safetensors"), "short");
         index("{\"weight_map\":{\"a\":\"a.safetensors\"}}");

@@ -109,8 +109,7 @@ public final class CheckpointFolder {
      *
      * @param name usual name of a checkpoint of one file, such as {@code model.safetensors}
      * @param indexSuffix ending of the names of indexes, such as {@code .safetensors.index.json}
-     * @throws CheckpointException NO_CHECKPOINT if there are several other indexes; as {@link ShardIndex#read} and
-     *         {@link ShardIndex#files}
+     * @throws CheckpointException NO_CHECKPOINT if there are several other indexes; as {@link ShardIndex#read}
      */
     public Optional<CheckpointParts> named(String name, String indexSuffix) {
         Optional<Path> single = seenAs(name);

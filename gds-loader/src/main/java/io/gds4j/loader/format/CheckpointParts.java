@@ -23,12 +23,10 @@ public record CheckpointParts(List<Path> files, Optional<ShardIndex> index) {
     }
 
     /**
-     * Returns the files that an index names.
-     *
-     * @throws CheckpointException MISSING_SHARD
+     * Returns the files that an index names. Whether they exist shows when their headers are read.
      */
     public static CheckpointParts of(ShardIndex index) {
-        return new CheckpointParts(index.files(), Optional.of(index));
+        return new CheckpointParts(index.named(), Optional.of(index));
     }
 
     @Override

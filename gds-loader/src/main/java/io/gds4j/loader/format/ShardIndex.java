@@ -184,6 +184,11 @@ public final class ShardIndex {
                     path,
                     "the index names %s, which does not exist".formatted(CheckpointException.quote(missing.get())));
         }
+        return named();
+    }
+
+    /** Returns the files that the index names, in the order of their first occurrence, without a look at each. */
+    List<Path> named() {
         return List.copyOf(pathOf.values());
     }
 

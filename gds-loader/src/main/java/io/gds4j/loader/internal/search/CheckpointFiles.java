@@ -211,30 +211,46 @@ public record CheckpointFiles(
 
     private static CheckpointFiles openIndex(Path path, @Nullable CheckpointFormat format) {
         CheckpointParts parts = CheckpointParts.of(ShardIndex.read(path));
-        CheckpointFormat known = format;
-        if (known == null) {
-            for (Path file : parts.files()) {
-                CheckpointFormat ofFile = formatOf(file);
-                if (ofFile == null) {
-                    throw CheckpointException.of(
-                            CheckpointRule.UNKNOWN_FORMAT, file, "an index names this file, which is an index");
-                }
-                if (known != null && !known.id().equals(ofFile.id())) {
-                    throw CheckpointException.of(
-                            CheckpointRule.MIXED_FORMATS,
-                            path,
-                            "the index names files of %s and %s".formatted(known.id(), ofFile.id()));
-                }
-                known = ofFile;
+        CheckpointFormat known = format == null ? existing(parts, () -> commonFormat(parts, path)) : format;
+        return read(known, parts, List.of());
+    }
+
+    private static CheckpointFormat commonFormat(CheckpointParts parts, Path index) {
+        CheckpointFormat known = null;
+        for (Path file : parts.files()) {
+            CheckpointFormat ofFile = formatOf(file);
+            if (ofFile == null) {
+                throw CheckpointException.of(
+                        CheckpointRule.UNKNOWN_FORMAT, file, "an index names this file, which is an index");
             }
+            if (known != null && !known.id().equals(ofFile.id())) {
+                throw CheckpointException.of(
+                        CheckpointRule.MIXED_FORMATS,
+                        index,
+                        "the index names files of %s and %s".formatted(known.id(), ofFile.id()));
+            }
+            known = ofFile;
         }
-        return read(known == null ? Formats.all().getFirst() : known, parts, List.of());
+        return known == null ? Formats.all().getFirst() : known;
+    }
+
+    /**
+     * Returns what is read from the files. If that fails and a file of an index does not exist, the caller hears of that file. A look at each
+     * file before would be a request for each object of a bucket.
+     */
+    private static <T> T existing(CheckpointParts parts, Supplier<T> read) {
+        try {
+            return read.get();
+        } catch (CheckpointException e) {
+            parts.index().ifPresent(ShardIndex::files);
+            throw e;
+        }
     }
 
     private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts, List<String> findings) {
         List<CheckpointFile> files = new ArrayList<>(parts.files().size());
         Map<Path, FileVersion> versions = new HashMap<>();
-        for (Headers.Header header : Headers.of(format, parts.files())) {
+        for (Headers.Header header : existing(parts, () -> Headers.of(format, parts.files()))) {
             versions.put(header.file().path(), header.version());
             files.add(header.file());
         }
