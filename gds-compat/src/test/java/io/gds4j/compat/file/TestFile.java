@@ -2,6 +2,7 @@ package io.gds4j.compat.file;
 
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.source.RangeSource;
 import java.util.Optional;
 
 /** Files to read without a descriptor of the kernel: tests answer the calls, or they fail. */
@@ -34,6 +35,18 @@ public final class TestFile {
     /** Returns a file that knows no direct requests. */
     public static CompatFile buffered(Posix posix) {
         return of(posix, new FileTraits(false, 0, PAGE, false, false, false), false, false);
+    }
+
+    /** Returns a file of a network file system, open for direct requests. */
+    public static CompatFile network(Posix posix) {
+        return of(posix, new FileTraits(false, PAGE, 512, true, false, false), true, false);
+    }
+
+    /** Returns a file whose bytes a source has. */
+    public static CompatFile source(Posix posix, RangeSource source) {
+        return new CompatFile(
+                new DescriptorTable(posix), posix, new SourceIo(source, Optional.empty(), () -> false),
+                Optional.empty());
     }
 
     private static CompatFile of(Posix posix, FileTraits traits, boolean direct, boolean drop) {
