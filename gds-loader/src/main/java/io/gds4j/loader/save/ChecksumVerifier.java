@@ -114,9 +114,7 @@ public final class ChecksumVerifier {
         checkpoint.forEach(this::expect);
         int[] crcs = new int[parts.size()];
         try (files) {
-            Workers workers = new Workers("gds-verify-", READS_IN_FLIGHT, parts.size(), () -> new Reader(crcs));
-            workers.run(FUNCTION);
-            workers.<RuntimeException>throwFailure();
+            new Workers("gds-verify-", READS_IN_FLIGHT, parts.size(), () -> new Reader(crcs)).run(FUNCTION);
             files.finish();
         }
         List<String> different = compare(crcs);

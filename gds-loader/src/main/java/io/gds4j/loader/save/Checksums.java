@@ -5,7 +5,6 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.zip.CRC32C;
@@ -54,7 +53,7 @@ final class Checksums {
         private byte[] copy = {};
 
         /**
-         * Adds a part of a tensor.
+         * Adds a part of a tensor, of {@link WriteRange#BUFFER} bytes at most.
          *
          * @param piece number of the piece that contains it, or {@link #HEAD}
          */
@@ -63,18 +62,14 @@ final class Checksums {
                 return;
             }
             crc.reset();
-            long length = memory.length();
             Optional<MemorySegment> segment = memory.segment();
-            for (long at = 0; at < length; at += WriteRange.BUFFER) {
-                long bytes = Math.min(WriteRange.BUFFER, length - at);
-                if (segment.isPresent()) {
-                    crc.update(segment.get().asSlice(at, bytes).asByteBuffer());
-                } else {
-                    updateByCopy(memory.slice(at, bytes));
-                }
+            if (segment.isPresent()) {
+                crc.update(segment.get().asByteBuffer());
+            } else {
+                updateByCopy(memory);
             }
             List<Part> parts = piece == HEAD ? head : partsOfPieces.get(piece);
-            parts.add(new Part(tensor, (int) crc.getValue(), length));
+            parts.add(new Part(tensor, (int) crc.getValue(), memory.length()));
         }
 
         private void updateByCopy(MemoryRange memory) {
@@ -96,20 +91,6 @@ final class Checksums {
                     partsOfPieces.get(i).forEach(part -> join(crcs, part));
                 }
             }
-            return crcs;
-        }
-
-        /** Returns the checksums of the tensors of a file whose pieces come in any order and have no head. */
-        int[] inOrder(int file, List<WriteRange> pieces) {
-            List<Integer> numbers = new ArrayList<>();
-            for (int i = 0; i < pieces.size(); i++) {
-                if (pieces.get(i).file() == file) {
-                    numbers.add(i);
-                }
-            }
-            numbers.sort(Comparator.comparingLong(number -> pieces.get(number).begin()));
-            int[] crcs = new int[plan.files().get(file).tensors().size()];
-            numbers.forEach(number -> partsOfPieces.get(number).forEach(part -> join(crcs, part)));
             return crcs;
         }
 

@@ -210,7 +210,7 @@ final class ObjectSave extends SaveJob {
                 memory.close();
             }
         }));
-        return checksums.calculator().inOrder(number, pieces);
+        return checksums.calculator().ofTensors(number, pieces);
     }
 
     /** Removes objects of a save that failed: they are its own, and in the way of the next. */

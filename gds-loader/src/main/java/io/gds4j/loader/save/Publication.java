@@ -19,7 +19,6 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -86,20 +85,6 @@ final class Publication {
         byte[] bytes = calls.read(target.folder().resolve(target.indexName()), MAX_INDEX);
         String index = new String(bytes, StandardCharsets.ISO_8859_1);
         return name -> index.contains('"' + name + '"');
-    }
-
-    /**
-     * Returns true if temporary files of this save are files of the checkpoint: the index names them, or they have its names, too,
-     * because a crash left both.
-     */
-    private boolean isLive() {
-        return temporaries.stream().anyMatch(namedByIndex())
-                || IntStream.range(0, names.size()).anyMatch(i -> isSame(temporary(i), place(i)));
-    }
-
-    private boolean isSame(Path one, Path other) {
-        Optional<StatxResult> first = calls.status(one);
-        return first.isPresent() && calls.status(other).filter(second -> second.isSameFile(first.get())).isPresent();
     }
 
     /** Gives a new file the permissions of the file that it replaces; the owner may write until it is complete. */
@@ -220,7 +205,7 @@ final class Publication {
     /** Returns whether names may lead to the temporary files: a rename that takes effect may report a failure, as on NFS. */
     private boolean mayBeLive() {
         try {
-            return isLive();
+            return temporaries.stream().anyMatch(namedByIndex());
         } catch (CuFileException e) {
             return true;
         }
@@ -248,7 +233,6 @@ final class Publication {
             return true;
         }
         writeIndex(index, text);
-        delete(temporaryIndex);
         return false;
     }
 

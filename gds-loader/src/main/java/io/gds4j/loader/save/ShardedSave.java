@@ -442,19 +442,17 @@ public final class ShardedSave implements AutoCloseable {
         }
         try (folder) {
             calls.clear(folder, MARK);
-            boolean removed = false;
-            try {
+            Undo.ifFails(() -> {
+                if (calls.hasItsName(folder)) {
+                    // an attempt that has not ended added a file: the next save knows the folder
+                    mark(folder);
+                }
+            }, () -> {
                 calls.delete(folder.path().resolve(MARK));
                 if (calls.hasItsName(folder)) {
                     calls.delete(folder.sibling(temporary));
                 }
-                removed = true;
-            } finally {
-                if (!removed && calls.hasItsName(folder)) {
-                    // an attempt that has not ended added a file: the next save knows the folder
-                    mark(folder);
-                }
-            }
+            });
         }
     }
 
