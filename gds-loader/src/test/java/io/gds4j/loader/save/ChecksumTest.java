@@ -9,19 +9,26 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.MemoryFolder;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -35,6 +42,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Checksums in headers, and their verification. */
@@ -52,15 +60,19 @@ class ChecksumTest {
         driver.close();
     }
 
+    /** One thread writes the heads of all files, or several do. */
     @ParameterizedTest
-    @ValueSource(longs = {8, 4096})
-    void savedTensorsAreVerified(long align) {
+    @CsvSource({"8, 4", "4096, 4", "8, 1"})
+    void savedTensorsAreVerified(long align, int inFlight) {
         try (Tensors tensors = Tensors.small(driver, 1).add("large", DType.U8, 20_000_003)) {
-            tensors.plan().options(CHECKED.withAlign(align).withMaxShardBytes(15_000_000)).toFolder(folder)
+            tensors.plan().options(CHECKED.withAlign(align).withMaxShardBytes(15_000_000).withWritesInFlight(inFlight))
+                    .toFolder(folder)
                     .save(driver);
             tensors.check(folder);
         }
+        long begin = System.nanoTime();
         ChecksumReport report = ChecksumVerifier.verify(folder);
+        assertThat(report.seconds()).isPositive().isLessThanOrEqualTo((System.nanoTime() - begin) / 1e9);
         assertThat(report.verified()).as("%s", report).isTrue();
         assertThat(report.tensors()).isEqualTo(5);
         assertThat(report.bytes()).isEqualTo(Checkpoint.open(folder).bytes());
@@ -87,6 +99,57 @@ class ChecksumTest {
         // opening reads the header, and the last bytes fill no page
         assertThat(cached * 4096).as("bytes that the page cache holds afterwards").isLessThan(size / 20);
         assertThat(report.ioPaths().get(IoPath.COMPAT_DIRECT)).isGreaterThan(size - 8192);
+    }
+
+    /** A file in memory has one path with native access, and another one without. */
+    @Test
+    void filesAreVerifiedByADriverWithNativeAccess(@TempDir(factory = MemoryFolder.class) Path memory)
+            throws IOException {
+        assumeTrue(Files.getFileStore(memory).type().equals("tmpfs"), "no file system in memory");
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().options(CHECKED).toFolder(memory).save(driver);
+        }
+        assertThat(ChecksumVerifier.verify(memory).ioPaths()).containsOnlyKeys(IoPath.COMPAT_CACHED);
+    }
+
+    /** Verifies, and does something before each read. */
+    private ChecksumReport verify(Runnable beforeRead) {
+        try (CuFileDriver watched = CuFileDriver.open(new ForwardingBackend(new ReferenceBackend()) {
+            @Override
+            public long transfer(BatchRequest request) {
+                beforeRead.run();
+                return super.transfer(request);
+            }
+        })) {
+            return ChecksumVerifier.verify(watched, folder);
+        }
+    }
+
+    @Test
+    void readThatFailsEndsTheVerification() {
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().options(CHECKED).toFolder(folder).save(driver);
+        }
+        assertThat(verify(() -> {
+        }).verified()).isTrue();
+        assertThatThrownBy(() -> verify(() -> {
+            throw WatchedCalls.refusal(Errno.EIO);
+        })).isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EIO));
+    }
+
+    @Test
+    void fileThatChangesWhileItIsVerifiedIsReported() {
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().options(CHECKED).toFolder(folder).save(driver);
+        }
+        assertThatThrownBy(() -> verify(() -> {
+            try {
+                Files.write(folder.resolve("model.safetensors"), new byte[1], StandardOpenOption.APPEND);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        })).isInstanceOfSatisfying(
+                CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
     }
 
     @Test
@@ -175,6 +238,10 @@ class ChecksumTest {
             assertInvalid(() -> TensorChecksums.of(handle, 10, -1, page));
             assertInvalid(() -> TensorChecksums.of(handle, 10, Long.MAX_VALUE, page));
             CRC32C expected = new CRC32C();
+            assertThat(TensorChecksums.of(handle, 0, 0, page)).isZero();
+            expected.update(new byte[10_000]);
+            assertThat(TensorChecksums.of(handle, 0, 10_000, page)).isEqualTo((int) expected.getValue());
+            expected.reset();
             expected.update(new byte[9_999]);
             assertThat(TensorChecksums.of(handle, 1, 9_999, page)).isEqualTo((int) expected.getValue());
         }

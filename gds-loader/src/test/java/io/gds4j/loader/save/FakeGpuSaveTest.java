@@ -17,6 +17,7 @@ import io.gds4j.loader.format.DimensionOrder;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
@@ -82,6 +83,22 @@ class FakeGpuSaveTest {
             tensors.check(folder);
             assertThat(report.blockedSeconds()).isLessThan(report.seconds());
             assertThat(ChecksumVerifier.verify(driver, folder).verified()).isTrue();
+        }
+    }
+
+    /** Host memory is not pinned for bytes that no GPU copies. */
+    @ParameterizedTest
+    @EnumSource(names = {"DEVICE_SNAPSHOT", "HOST_SNAPSHOT"})
+    void snapshotIsOnTheGpuOrInPinnedMemoryAsItsModeSays(Consistency mode) {
+        try (MemoryAllocation host = driver.allocator().allocate(MemoryKind.HOST, 100);
+                MemoryAllocation gpu = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, 200, 1)) {
+            SavePlan plan = SavePlan.builder().tensor("host", DType.U8, host, 100).tensor("gpu", DType.U8, gpu, 200)
+                    .options(SaveOptions.DEFAULTS.withConsistency(mode)).toFolder(folder);
+            assertThat(Snapshot.sizes(plan.content(), driver.allocator())).containsOnlyKeys(
+                    new SnapshotBlocks.Pool(MemoryKind.HOST, MemoryRange.NO_DEVICE),
+                    mode == Consistency.DEVICE_SNAPSHOT
+                            ? new SnapshotBlocks.Pool(MemoryKind.CUDA_DEVICE, 1)
+                            : new SnapshotBlocks.Pool(MemoryKind.HOST_PINNED, MemoryRange.NO_DEVICE));
         }
     }
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.loader.MemoryFolder;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFolder;
@@ -52,12 +53,16 @@ class PermissionsTest {
     }
 
     private void save(int files) {
+        save(files, SystemFileCalls.INSTANCE);
+    }
+
+    private void save(int files, FileCalls calls) {
         SavePlan.Builder builder =
                 SavePlan.builder().options(SaveOptions.DEFAULTS.withMaxShardBytes(files == 1 ? Long.MAX_VALUE : BYTES));
         for (int i = 0; i < files; i++) {
             builder.tensor("t" + i, DType.U8, memory.range(), BYTES);
         }
-        builder.toFolder(folder).save(driver);
+        builder.toFolder(folder).start(driver, SaveListener.NONE, calls).await();
     }
 
     private void set(String name, String permissions) throws IOException {
@@ -83,6 +88,19 @@ class PermissionsTest {
         set("model.safetensors", permissions);
         save(1);
         assertThat(permissions()).isEqualTo(Map.of("model.safetensors", permissions));
+    }
+
+    /** The owner may write to the new file until it is complete. */
+    @Test
+    void fileThatIsWrittenInPlaceKeepsThem() throws IOException {
+        save(1);
+        set("model.safetensors", "r--------");
+        save(1, new WatchedCalls((number, name) -> {
+            if (name.equals("rename")) {
+                throw WatchedCalls.refusal(Errno.ENOSYS);
+            }
+        }));
+        assertThat(permissions()).isEqualTo(Map.of("model.safetensors", "r--------"));
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.Logged;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.ChildJvm;
@@ -22,6 +23,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -39,6 +41,9 @@ class SaveCrashTest {
     private static final long SHARDS = 100_000;
     private static final long ONE_FILE = Long.MAX_VALUE;
     private static final int EXDEV = 18;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.loader").about("cannot do what it should");
 
     /** The process is gone: no call that follows has an effect. */
     private static final class Crash extends Error {
@@ -278,6 +283,10 @@ class SaveCrashTest {
                 "data", "data", "header", "header", "force", "force", "close", "close", "sync", "index", "permissions",
                 "rename", "sync", "list", "delete", "link", "link", "sync", "index", "permissions", "rename", "sync",
                 "delete", "delete");
+        WatchedCalls again = unhindered();
+        save(folder, LATER, ONE_FILE, again);
+        // readers prefer the index to files: it is gone before the shards
+        assertThat(again.names()).endsWith("rename", "sync", "list", "delete", "sync", "delete", "delete");
         remove(folder);
     }
 
@@ -306,7 +315,45 @@ class SaveCrashTest {
             }
         }));
         assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(NEW);
+        // where files have one name, the index names the hidden ones
+        assertThat(names(folder)).hasSize(newShard == ONE_FILE ? 1 : 3)
+                .noneMatch(name -> name.startsWith(".") && (newShard == ONE_FILE || name.endsWith("index.json")));
         assertNextSaveCleansUp(folder, newShard);
+        remove(folder);
+    }
+
+    /** A program that names a file keeps the other files of the folder. */
+    @Test
+    void fileOfAProgramIsWrittenInPlaceWhereRenamesAreUnknown() throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, SHARDS, unhindered());
+        List<String> others = names(folder);
+        Path file = folder.resolve("a.safetensors");
+        try (CuFileDriver driver = CuFileDriver.open(new ReferenceBackend());
+                Tensors tensors = Tensors.small(driver, NEW)) {
+            tensors.plan().toFile(file).start(driver, SaveListener.NONE, new WatchedCalls((number, name) -> {
+                if (name.equals("rename")) {
+                    throw WatchedCalls.refusal(Errno.ENOSYS);
+                }
+            })).await();
+            tensors.check(file);
+        }
+        assertThat(names(folder)).hasSize(others.size() + 1).containsAll(others).contains("a.safetensors");
+        remove(folder);
+    }
+
+    /** An index that is written in place is not complete at each moment, so it is written once. */
+    @Test
+    void indexIsWrittenInPlaceOnce() throws IOException {
+        Path folder = newFolder();
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals("rename")) {
+                throw WatchedCalls.refusal(Errno.EOPNOTSUPP);
+            }
+        });
+        save(folder, NEW, SHARDS, calls);
+        assertThat(Tensors.seedOf(folder, NEW)).isEqualTo(NEW);
+        assertThat(calls.names()).doesNotContain("link").filteredOn("index"::equals).hasSize(2);
         remove(folder);
     }
 
@@ -410,9 +457,78 @@ class SaveCrashTest {
                     throw WatchedCalls.refusal(errno);
                 }
             }))).isInstanceOfSatisfying(
-                    CuFileException.class, e -> assertThat(e.errno()).hasValue(errno));
+                    CuFileException.class, e -> assertThat(e.errno()).hasValue(errno))
+                    .hasMessageNotContaining("in place");
             assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(OLD);
+            assertThat(names(folder)).noneMatch(name -> name.startsWith("."));
         }
+        remove(folder);
+    }
+
+    /** A file system may serve the rename of the index, say that it failed, and still show its old name. Then it may not answer. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void filesStayThatARenameMayHaveMadeTheCheckpoint(boolean silent) throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, SHARDS, unhindered());
+        boolean[] renamed = {false};
+        assertThatThrownBy(() -> save(folder, NEW, SHARDS, new WatchedCalls((number, name) -> {
+            if (silent && renamed[0] && name.equals("read")) {
+                throw WatchedCalls.refusal(Errno.EIO);
+            }
+        }, (number, name) -> {
+            if (name.equals("rename")) {
+                renamed[0] = true;
+                showOldNameOfIndex(folder);
+                throw WatchedCalls.refusal(Errno.ETIMEDOUT);
+            }
+        }))).isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ETIMEDOUT))
+                .hasMessageContaining("the new checkpoint may be in place");
+        assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(NEW);
+        assertNextSaveCleansUp(folder, SHARDS);
+        remove(folder);
+    }
+
+    private static void showOldNameOfIndex(Path folder) {
+        try {
+            String file = names(folder).stream().filter(name -> name.startsWith(".model-00001")).findFirst()
+                    .orElseThrow();
+            Files.createFile(folder.resolve(".model.%s.safetensors.index.json".formatted(file.split("\\.")[2])));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Hidden files that an index names are the checkpoint, also for a save that fails. */
+    @Test
+    void failedSaveKeepsTheHiddenFilesOfTheOldCheckpoint() throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, SHARDS, new WatchedCalls((number, name) -> {
+            if (name.equals("link")) {
+                throw WatchedCalls.refusal(Errno.EPERM);
+            }
+        }));
+        List<String> old = names(folder);
+        assertThatThrownBy(() -> save(folder, NEW, SHARDS, new WatchedCalls((number, name) -> {
+            if (name.equals("data")) {
+                throw WatchedCalls.refusal(Errno.ENOSPC);
+            }
+        }))).isInstanceOf(CuFileException.class);
+        assertThat(names(folder)).isEqualTo(old).anyMatch(name -> name.startsWith("."));
+        assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(OLD);
+        remove(folder);
+    }
+
+    @Test
+    void fileThatAFailedSaveCannotRemoveIsAWarning() throws IOException {
+        Path folder = newFolder();
+        assertThatThrownBy(() -> save(folder, NEW, ONE_FILE, new WatchedCalls((number, name) -> {
+            if (name.equals("force") || name.equals("delete")) {
+                throw WatchedCalls.refusal(name.equals("force") ? Errno.ENOSPC : Errno.EROFS);
+            }
+        }))).isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ENOSPC));
+        assertThat(logged.lines()).hasSize(2).allMatch(line -> line.startsWith("WARNING") && line.contains("EROFS"));
+        assertNextSaveCleansUp(folder, ONE_FILE);
         remove(folder);
     }
 

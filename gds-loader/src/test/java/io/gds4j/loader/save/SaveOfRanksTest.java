@@ -209,6 +209,23 @@ class SaveOfRanksTest {
         }
     }
 
+    /** Rank 0 removes what an earlier attempt left while another rank looks at it. */
+    @Test
+    void rankWaitsOnWhileTheFolderOfAnEarlierAttemptGoes() {
+        ShardedSave earlier = ShardedSave.begin(step(), ATTEMPT);
+        for (int errno : new int[]{Errno.ENOENT, Errno.ESTALE, Errno.EIO}) {
+            WatchedCalls calls = new WatchedCalls((number, name) -> {
+                if (name.equals("find")) {
+                    throw WatchedCalls.refusal(errno);
+                }
+            });
+            assertThatThrownBy(() -> ShardedSave.join(step(), 1, ATTEMPT, Duration.ZERO, calls))
+                    .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno())
+                            .hasValue(errno == Errno.EIO ? Errno.EIO : Errno.ETIMEDOUT));
+        }
+        earlier.close();
+    }
+
     @Test
     void wrongNumbersAreRefused() {
         try (ShardedSave save = ShardedSave.begin(step())) {
@@ -222,7 +239,8 @@ class SaveOfRanksTest {
                 assertThatThrownBy(() -> ShardedSave.join(step(), rank, ATTEMPT, Duration.ZERO))
                         .hasMessageContaining("allowed are 0 to 99998");
             }
-            for (int world : new int[]{-1, 0}) {
+            assertTimedOut(() -> save.commit(99_999, Duration.ZERO), "rank 0 of 99999 has written no shard");
+            for (int world : new int[]{-1, 0, 100_000}) {
                 assertThatThrownBy(() -> save.commit(world, LONG)).isInstanceOfSatisfying(
                         CuFileException.class, e -> assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE));
             }

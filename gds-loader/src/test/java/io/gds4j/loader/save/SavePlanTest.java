@@ -37,6 +37,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -566,6 +567,7 @@ class SavePlanTest {
             assertRefused("surrogate", () -> builder.tensor("\ud800", DType.U8, memory, 100));
             assertRefused("safetensors has", () -> builder.tensor("b", DType.opaque("x", 1), memory, 100));
             assertRefused("surrogate", () -> builder.metadata("k", "\udc00"));
+            assertRefused("surrogate", () -> builder.metadata("\ud800", "v"));
             assertRefused("gds4j.crc32c", () -> builder.metadata("gds4j.crc32c", "0"));
             assertRefused("DCP_SHARDING_INFO", () -> builder.metadata("DCP_SHARDING_INFO", "{}"));
             assertRefused(".safetensors", () -> builder.toFile(Path.of("model.bin")));
@@ -578,6 +580,35 @@ class SavePlanTest {
             assertRefused("align", () -> SaveOptions.DEFAULTS.withAlign(100));
             assertRefused("shard", () -> SaveOptions.DEFAULTS.withMaxShardBytes(0));
             assertRefused("writes in flight", () -> SaveOptions.DEFAULTS.withWritesInFlight(65));
+        }
+    }
+
+    /** A tensor that fills a file alone ends the one before it. */
+    @Test
+    void filesKeepTheOrderOfTheirTensors() {
+        SavePlan.Builder builder = SavePlan.builder().options(SaveOptions.DEFAULTS.withMaxShardBytes(100));
+        for (int bytes : new int[]{10, 100, 10, 101, 90}) {
+            builder.tensor("t" + builder.toFolder(folder).tensors(), DType.U8, new byte[bytes], bytes);
+        }
+        assertThat(builder.toFolder(folder).content().files()).extracting(file -> file.tensors().stream()
+                .map(SaveTensor::name).sorted().toList())
+                .containsExactly(List.of("t0"), List.of("t1"), List.of("t3"), List.of("t2", "t4"));
+    }
+
+    @Test
+    void filesHaveFiveDigitsAtMost() {
+        SaveTensor one = SavePlan.builder().tensor("t", DType.U8, new byte[1], 1).toFolder(folder).content().files()
+                .getFirst().tensors().getFirst();
+        assertThat(Shards.of(Collections.nCopies(99_999, one), 1)).hasSize(99_999);
+        assertRefused("make 100000 files", () -> Shards.of(Collections.nCopies(100_000, one), 1));
+    }
+
+    @Test
+    void numbersOfAnArrayAreSaved() {
+        float[] values = {1, -2, 3.5f, 0, Float.MIN_VALUE, 6};
+        SavePlan.builder().tensor("a", values, 2, 3).toFolder(folder).save(driver);
+        try (LoadedTensors loaded = Checkpoint.load(folder, driver)) {
+            assertThat(loaded.get("a").toFloatArray()).containsExactly(values);
         }
     }
 

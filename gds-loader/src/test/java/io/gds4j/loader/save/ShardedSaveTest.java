@@ -451,7 +451,41 @@ class ShardedSaveTest {
             }
         });
         ShardedSave.begin(step(), OptionalLong.empty(), calls).close();
+        assertThat(logged.lines()).singleElement().asString().startsWith("WARNING")
+                .contains("errno " + FileCalls.ENOTEMPTY);
         ShardedSave.begin(step()).close();
         assertThat(names(folder)).isEmpty();
+    }
+
+    /** A crash of the machine loses no name that a later call counts on. */
+    @Test
+    void callsOfASaveHaveTheirOrder() {
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+        });
+        try (ShardedSave save = ShardedSave.begin(step(), OptionalLong.empty(), calls)) {
+            assertThat(calls.names()).containsExactly("createFolder", "createFolder", "list", "index", "sync");
+            save.commit(List.of(shard(save, 0, 1, "a"), shard(save, 1, 2, "b")));
+            assertThat(calls.names().subList(5, calls.names().size())).containsExactly("find", "find", "find", "find",
+                    "createFolder", "delete", "rename", "rename", "index", "sync", "rename", "sync");
+        }
+    }
+
+    /** A program may move the checkpoint away before it closes the save. */
+    @Test
+    void foldersStayThatAreNotOfThisSaveAnyMore() throws IOException {
+        Path parent = folder.resolve("parent");
+        Path step = parent.resolve("step");
+        try (ShardedSave save = ShardedSave.begin(step)) {
+            save.commit(List.of(shard(save, 0, 1, "a")));
+            Files.move(step, folder.resolve("moved"));
+        }
+        assertThat(parent).as("after a commit").isEmptyDirectory();
+        Files.delete(parent);
+        ShardedSave closed = ShardedSave.begin(step);
+        closed.close();
+        assertThat(parent).doesNotExist();
+        Files.createDirectory(parent);
+        closed.close();
+        assertThat(parent).as("after another close").isEmptyDirectory();
     }
 }
