@@ -48,6 +48,13 @@ def make_mds(folder, mib):
     return os.path.join(folder, "index.json"), os.path.join(folder, "shard.00000.mds")
 
 
+def make_npy(folder, mib):
+    import numpy
+    path = os.path.join(folder, "a.npy")
+    numpy.save(path, numpy.frombuffer(os.urandom((mib << 20) // SAMPLE * SAMPLE), numpy.uint8).reshape(-1, SAMPLE))
+    return path, path
+
+
 def make_arrow(folder, mib):
     import numpy
     import pyarrow
@@ -75,6 +82,12 @@ def read_mds(path, shuffled):
     from streaming import LocalDataset
     data = LocalDataset(local=os.path.dirname(path))
     return (len(data[i]["image"]) for i in numbers(len(data), shuffled))
+
+
+def read_npy(path, shuffled):
+    import numpy
+    rows = numpy.load(path, mmap_mode="r")
+    return (numpy.array(rows[i]).nbytes for i in numbers(len(rows), shuffled))
 
 
 def read_arrow(path, shuffled):
