@@ -12,6 +12,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.SaveListener;
 import io.gds4j.loader.save.SaveOptions;
@@ -27,6 +28,7 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
@@ -357,6 +359,26 @@ class SaveRemoteTest {
                     }
                 }
             })).isInstanceOfAny(CheckpointException.class, CuFileException.class);
+        }
+        assertThat(objects).isEmpty();
+        assertThat(uploads).isEmpty();
+    }
+
+    /** Each read succeeds, but some may have been of the file as it was before, and others of the file as it is. */
+    @Test
+    void sourceThatGrowsMeanwhileIsNotStored() {
+        Path source = checkpoint();
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(source))
+                .generated("made while it is saved", DType.U8, (name, offset, to) -> {
+                    try {
+                        Files.write(source, new byte[1], StandardOpenOption.APPEND);
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                }, 1).toFolder(target());
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
+            assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
+                    CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
         }
         assertThat(objects).isEmpty();
         assertThat(uploads).isEmpty();

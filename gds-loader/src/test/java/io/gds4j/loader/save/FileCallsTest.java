@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -138,6 +139,9 @@ class FileCallsTest {
     @EnumSource
     void onlyAFolderThatIsThereIsForced(By by) {
         by.calls.sync(folder);
+        if (Files.exists(Path.of("/proc/self"))) {
+            by.calls.sync(Path.of("/proc/self")); // which has nothing to force
+        }
         assertThatThrownBy(() -> by.calls.sync(folder.resolve("none"))).isInstanceOf(CuFileException.class);
     }
 
@@ -153,7 +157,9 @@ class FileCallsTest {
             assertFails(Errno.EBUSY, () -> by.calls.lock(folder, ".lock"));
             // last: libc, which processes use alone, drops the lock of java.nio when it closes the file
             By another = by == By.LIBC ? By.JAVA : By.LIBC;
+            long before = descriptors(folder.resolve(".lock"));
             assertFails(Errno.EBUSY, () -> another.calls.lock(folder, ".lock"));
+            assertThat(descriptors(folder.resolve(".lock"))).isEqualTo(before);
         }
         assertThat(other).isEmptyDirectory();
         for (By another : By.values()) {
@@ -161,6 +167,20 @@ class FileCallsTest {
         }
         assertThat(folder).isDirectoryNotContaining("glob:.*");
         assertFails(Errno.ENOENT, () -> by.calls.lock(folder.resolve("none"), ".lock"));
+    }
+
+    /** Returns the number of descriptors of this process that lead to a file. */
+    private static long descriptors(Path file) throws IOException {
+        Path real = file.toRealPath();
+        try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+            return all.filter(descriptor -> {
+                try {
+                    return Files.readSymbolicLink(descriptor).equals(real);
+                } catch (IOException e) {
+                    return false; // closed meanwhile
+                }
+            }).count();
+        }
     }
 
     /** The kernel may move fewer bytes than it is asked for; what is left is asked for, and no more. */

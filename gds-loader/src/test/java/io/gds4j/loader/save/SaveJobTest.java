@@ -13,6 +13,7 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.ReferenceBackend;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,6 +24,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -174,6 +177,34 @@ class SaveJobTest {
             assertThat(report.seconds()).isPositive().isLessThanOrEqualTo(seconds);
             assertThat(report.blockedSeconds()).isPositive().isLessThanOrEqualTo(report.seconds());
             assertThat(report.syncSeconds()).isPositive().isLessThanOrEqualTo(report.seconds());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void saveIsRecorded(boolean succeeds) throws IOException {
+        Path dump = folder.resolve("save.jfr");
+        try (Recording recording = new Recording(); Tensors tensors = Tensors.small(driver, 1)) {
+            recording.enable("gds4j.Checkpoint").withoutThreshold();
+            recording.start();
+            cancelledAt = succeeds ? "nothing" : "reserve";
+            SavePlan plan = tensors.plan().options(IN_TURN).toFolder(folder.resolve("recorded"));
+            if (succeeds) {
+                run(plan);
+            } else {
+                assertThatThrownBy(() -> run(plan)).isInstanceOf(CuFileInterruptedException.class);
+            }
+            recording.dump(dump);
+            assertThat(RecordingFile.readAllEvents(dump))
+                    .filteredOn(event -> event.getEventType().getName().equals("gds4j.Checkpoint")
+                            && event.getString("checkpoint").equals("recorded"))
+                    .singleElement()
+                    .satisfies(event -> {
+                        assertThat(event.getBoolean("save")).isTrue();
+                        assertThat(event.getInt("tensors")).isEqualTo(plan.tensors());
+                        assertThat(event.getLong("bytes")).isEqualTo(plan.bytes());
+                        assertThat(event.getBoolean("succeeded")).isEqualTo(succeeds);
+                    });
         }
     }
 

@@ -596,6 +596,14 @@ class SavePlanTest {
     }
 
     @Test
+    void namesAreKeptThatFit() {
+        assertThat(SaveTarget.fitting("\u00e9a", 3)).isEqualTo("\u00e9a");
+        assertThat(SaveTarget.fitting("\u00e9a", 2)).hasSize(36);
+        assertThat(SaveTarget.absolute(Path.of("/a/./b"))).isEqualTo(Path.of("/a/b"));
+        assertThat(SaveTarget.absolute(Path.of("/a/../b"))).isEqualTo(Path.of("/a/../b"));
+    }
+
+    @Test
     void filesHaveFiveDigitsAtMost() {
         SaveTensor one = SavePlan.builder().tensor("t", DType.U8, new byte[1], 1).toFolder(folder).content().files()
                 .getFirst().tensors().getFirst();
