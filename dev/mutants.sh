@@ -51,7 +51,7 @@ package loader.parallel gds-loader 'parallel.*' \
 package loader.save gds-loader 'save.* -save.ObjectSave' \
     'save.*Test VerificationTest TensorOrderTest'
 package remote gds-remote 'AnswerHead ContentRange ObjectVersion RangeBody RangePart CountedBody Attempts FirstRequest HttpSource' \
-    'ObjectVersionTest RangeBodyTest AttemptLimitsTest FirstRequestTest HttpSourceTest HttpSourceFaultTest HttpContractTest AttemptsTest ConnectionCountTest'
+    'ObjectVersionTest RangeBodyTest RangePartTest AttemptLimitsTest FirstRequestTest HttpSourceTest HttpSourceFaultTest HttpContractTest AttemptsTest ConnectionCountTest'
 package remote.cache gds-remote 'CacheFolder SourceChannel' \
     'CacheFolderTest RemoteCacheTest ObjectPathTest'
 package remote.upload gds-remote 'S3Upload Parts S3Parts UploadTarget' \

@@ -9,7 +9,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Sends requests, and follows no redirects. Thread-safe. */
-sealed interface Client permits SharedClient, NativeClient {
+interface Client {
     /**
      * Sends a request.
      *

@@ -23,10 +23,12 @@ final class RangePart {
     private long retryAt = System.nanoTime();
     private boolean restarted;
     private boolean waiting;
-    private @Nullable Client client;
-    private Place place;
-    private @Nullable CompletableFuture<HttpResponse<String>> future;
-    private @Nullable RangeBody body;
+    private @Nullable Request sent;
+
+    /** A request that is under way. */
+    private record Request(Client client, Place place, RangeBody body,
+            CompletableFuture<HttpResponse<String>> answer) {
+    }
 
     /** @param usesMore whether more connections would let it be shorter */
     RangePart(HttpSource source, long offset, MemorySegment target, boolean usesMore, Runnable wake) {
@@ -36,7 +38,6 @@ final class RangePart {
         this.target = target;
         this.wake = wake;
         this.attempts = new Attempts(source.options(), source.uri(), this::failure);
-        place = source.place();
     }
 
     boolean isDone() {
@@ -49,16 +50,16 @@ final class RangePart {
      * @throws CuFileException if the range cannot be read
      */
     void step() {
-        CompletableFuture<HttpResponse<String>> sent = future;
-        if (sent != null && sent.isDone()) {
-            take(sent);
+        Request request = sent;
+        if (request != null && request.answer.isDone()) {
+            take(request);
+            request = null;
         }
         if (isDone()) {
             return;
         }
-        RangeBody open = body;
-        attempts.progress(received + (open == null ? 0 : open.received()));
-        if (future == null && System.nanoTime() - retryAt >= 0) {
+        attempts.progress(request == null ? received : received + request.body.received());
+        if (request == null && System.nanoTime() - retryAt >= 0) {
             begin();
         }
     }
@@ -81,25 +82,15 @@ final class RangePart {
         wake.run();
     }
 
-    private void end(long bytes) {
-        Client used = client;
-        client = null;
-        if (used != null) {
-            source.connections().release(used, bytes, usesMore);
-        }
-    }
-
     private void send(Client through) {
-        client = through;
         RangeBody into = new RangeBody(target.asSlice(received));
         long start = position();
         long last = last();
         // What the client keeps of a request must not lead to this part, and so to the memory of the reader.
         ObjectVersion version = source.version();
         Runnable ended = wake;
-        body = into;
-        place = source.place();
-        boolean sent = false;
+        Place place = source.place();
+        boolean isSent = false;
         try {
             CompletableFuture<HttpResponse<String>> answer = source.send(
                     through, place, start, target.byteSize() - received,
@@ -108,40 +99,38 @@ final class RangePart {
                         return problem(version, head, start, last).isEmpty() ? into.atMost(bytes(head))
                                 : RangeBody.text();
                     });
-            future = answer;
-            sent = true;
+            sent = new Request(through, place, into, answer);
+            isSent = true;
             answer.whenComplete((response, failure) -> ended.run());
         } finally {
-            if (!sent) {
-                end(0);
+            if (!isSent) {
+                into.detach();
+                source.connections().release(through, 0, usesMore);
             }
         }
     }
 
-    private void take(CompletableFuture<HttpResponse<String>> sent) {
-        RangeBody filled = body;
-        future = null;
-        body = null;
-        end(filled == null ? 0 : filled.received());
-        if (filled == null) {
-            return;
-        }
+    private void take(Request request) {
+        sent = null;
+        CompletableFuture<HttpResponse<String>> answer = request.answer;
+        RangeBody filled = request.body;
+        source.connections().release(request.client, filled.received(), usesMore);
         filled.detach();
         long start = position();
         received += filled.received();
         restarted &= filled.received() == 0; // a place that served bytes may expire, too
-        if (sent.isCompletedExceptionally()) {
+        if (answer.isCompletedExceptionally()) {
             attempts.progress(received);
-            pause(attempts.failed(sent.exceptionNow()));
+            pause(attempts.failed(answer.exceptionNow()));
             return;
         }
-        HttpResponse<String> response = sent.resultNow();
+        HttpResponse<String> response = answer.resultNow();
         if (filled.isTooLong()) {
             throw failure(Errno.EIO, "the body is longer than the range", null);
         }
         AnswerHead head = AnswerHead.of(response);
         int status = head.status();
-        if (source.redirected(place, response, offset, target.byteSize())) {
+        if (source.redirected(request.place, response, offset, target.byteSize())) {
             attempts.redirected();
             return;
         }
@@ -156,7 +145,7 @@ final class RangePart {
                 pause(attempts.failed(why, errno, null, head.retryAfter()));
                 return;
             }
-            if (!restarted && source.restarted(place, response)) {
+            if (!restarted && source.restarted(request.place, response)) {
                 restarted = true;
                 pause(attempts.failed(why, errno, null, 0));
                 return;
@@ -208,19 +197,12 @@ final class RangePart {
 
     /** Ends a request in flight. Afterwards nothing writes to the memory. */
     void abandon() {
-        CompletableFuture<HttpResponse<String>> sent = future;
-        RangeBody open = body;
-        if (open != null) {
-            open.detach();
-        }
-        if (sent != null) {
-            sent.cancel(true);
-            future = null;
-        }
-        Client used = client;
-        client = null;
-        if (used != null) {
-            source.connections().giveUp(used, open == null ? 0 : open.received());
+        Request request = sent;
+        sent = null;
+        if (request != null) {
+            request.body.detach();
+            request.answer.cancel(true);
+            source.connections().giveUp(request.client, request.body.received());
         }
         if (waiting) {
             source.connections().forget(this);

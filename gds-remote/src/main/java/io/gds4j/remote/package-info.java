@@ -12,7 +12,7 @@ import org.jspecify.annotations.NullMarked;
 //   CertificatesTest: PemTrust
 //   HttpSourceTest: FirstRequest, HttpConnections, NativeClient, NativeExchange
 //   ObjectPathTest: HttpFileSystem, HttpPath, HttpProvider, Reach, SourceChannel
-//   HttpSourceFaultTest: RangeBody, RangePart, RemoteFailure
+//   HttpSourceFaultTest: RangeBody, RemoteFailure
 //   S3FilesTest: FileContent, Parts, S3Listing, S3Parts, S3Publication, S3Requests, S3Target, S3Upload
 //   HttpSourcePoolTest: ClientPool, SharedClient
 //   HubFilesTest: HubCache, HubListing, HubNames, HubRevision, HubStore

@@ -94,19 +94,6 @@ class HttpSourceFaultTest {
         assertThat(ObjectName.resolved(base, reference)).hasToString(expected);
     }
 
-    /** A read that took longer than the patience once failed, although its parts progressed one after the other. */
-    @Test
-    void waitForAConnectionIsNoStall() throws Exception {
-        HttpOptions one = OPTIONS.withRequests(64 << 10, 1)
-                .withPatience(Duration.ofSeconds(1), 3, Duration.ofMillis(1));
-        HttpSource source = HttpSource.open(uri, one);
-        server.on((exchange, request) -> {
-            pause(250);
-            return false;
-        });
-        assertReads(source, 64 << 10, 5 * (64 << 10));
-    }
-
     @Test
     void partsThatAreRedirectedTogetherFollowTheirOwnRedirect() throws Exception {
         server.put("/a/b/object.bin", BYTES);

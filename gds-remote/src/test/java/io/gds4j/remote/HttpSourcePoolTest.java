@@ -22,7 +22,6 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -226,34 +225,5 @@ class HttpSourcePoolTest {
                 System.out.println(failure(closed));
             }
         }
-    }
-
-    /** A part that asks again while it waits has one place in the queue, and none once its reader gives it up. */
-    @Test
-    void partThatWaitsForAConnectionIsWokenOnce() {
-        URI uri = server.put("/long", RangeServer.random(200_000));
-        HttpConnections connections = new HttpConnections(
-                HttpOptions.DEFAULTS.withRequests(64 << 10, 1), Signer.NONE, System::nanoTime);
-        HttpSource source = HttpSource.open(uri, connections);
-        MemorySegment into = MemorySegment.ofArray(new byte[10]);
-        AtomicInteger wakes = new AtomicInteger();
-        RangePart part = new RangePart(source, 100_000, into, false, wakes::incrementAndGet);
-        RangePart other = new RangePart(source, 100_000, into, false, () -> {
-        });
-        Client only = connections.tryAcquire(other).orElseThrow();
-        for (int i = 0; i < 3; i++) {
-            part.step();
-        }
-        assertThat(wakes).hasValue(0);
-        connections.release(only, 0, false);
-        assertThat(wakes).hasValue(1);
-        connections.release(connections.tryAcquire(other).orElseThrow(), 0, false);
-        assertThat(wakes).hasValue(1);
-
-        only = connections.tryAcquire(other).orElseThrow();
-        part.step();
-        part.abandon();
-        connections.release(only, 0, false);
-        assertThat(wakes).hasValue(1);
     }
 }
