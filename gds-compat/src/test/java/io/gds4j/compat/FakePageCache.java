@@ -37,7 +37,7 @@ public final class FakePageCache implements PosixOverlay.Answer {
     }
 
     /** Puts bytes of the file into the cache. */
-    synchronized void fill(long offset, long length) {
+    public synchronized void fill(long offset, long length) {
         pages.set(page(offset), page(offset + length - 1) + 1);
     }
 

@@ -283,22 +283,10 @@ public final class RequestExecutor {
             int threads = planner.plan(plan, request);
             plan.reportTo(request.sink());
             transfer.begin();
-            RangeLocks.Hold hold = null;
             if (plan.isWrite() && descriptors != null) {
-                hold = descriptors.locks().acquire(
-                        plan.offset(), plan.end(), plan.directFrom(), plan.directTo(),
-                        context.thread().heedsInterrupts());
-                if (hold == null) {
-                    transfer.cancel();
-                    return transfer.result(operation.function(), file.path());
-                }
-            }
-            try {
+                write(context, transfer, threads, descriptors.locks());
+            } else {
                 engine.execute(context, transfer, memory, threads);
-            } finally {
-                if (hold != null && descriptors != null) {
-                    descriptors.locks().release(hold);
-                }
             }
             if (descriptors != null) {
                 planner.tidy(plan, descriptors);
@@ -326,6 +314,22 @@ public final class RequestExecutor {
         }
     }
 
+    /** Moves the bytes of a write while no other one of this process conflicts. */
+    private void write(RequestContext context, Transfer transfer, int threads, RangeLocks locks) {
+        TransferPlan plan = transfer.plan();
+        RangeLocks.Hold hold = locks.acquire(
+                plan.offset(), plan.end(), plan.directFrom(), plan.directTo(), context.thread().heedsInterrupts());
+        if (hold == null) {
+            transfer.cancel();
+            return;
+        }
+        try {
+            engine.execute(context, transfer, context.request().memory(), threads);
+        } finally {
+            locks.release(hold);
+        }
+    }
+
     private ScatterTransfer scatter(RequestContext context, List<ScatterCopy> copies, Operation operation) {
         ScatterTransfer transfer = context.scatterTransfer();
         transfer.target(copies);
@@ -343,8 +347,9 @@ public final class RequestExecutor {
             }
             before = memory;
         }
-        if (copies.size() > 1 && !operation.isWrite() && transfer.usesGpu()) {
+        if (transfer.gpus() > 1 && !operation.isWrite()) {
             transfer.exchange(PeerGroups.of(copies, transfer, gpus().links()));
+            context.request().spread();
         }
         return transfer;
     }
@@ -375,10 +380,7 @@ public final class RequestExecutor {
         List<ScatterCopy> copies = context.request().copies();
         if (!copies.isEmpty()) {
             ScatterTransfer scatter = scatter(context, copies, operation);
-            if (scatter.gpus() > 1 && !operation.isWrite()) {
-                context.request().spread();
-            }
-            letGather(context, operation.isWrite() ? null : scatter.onlyGpu());
+            letGather(context, scatter.onlyGpu());
             return scatter;
         }
         if (memory.kind().isHost()) {
@@ -387,14 +389,15 @@ public final class RequestExecutor {
         }
         PreparedGpu gpu = gpuOf(memory, operation.function());
         context.deviceTransfer().target(gpu, copiesByProcessor(memory));
-        letGather(context, operation.isWrite() ? null : gpu);
+        letGather(context, gpu);
         return context.deviceTransfer();
     }
 
     /** Lets one kernel copy all pieces of a read to a context, if that pays and the kernel is there. */
     private void letGather(RequestContext context, @Nullable PreparedGpu gpu) {
         TransferRequest request = context.request();
-        if (gpu != null && mayGather(request.memory(), request.size()) && context.thread().gather(gpu).isReady()) {
+        if (gpu != null && !request.isWrite() && mayGather(request.memory(), request.size())
+                && context.thread().gather(gpu).isReady()) {
             request.letGather();
         }
     }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The CUDA contexts that a session's requests have used. Thread-safe. */
@@ -42,9 +43,14 @@ public final class PreparedGpus {
     }
 
     public PreparedGpus(CudaContexts contexts, BouncePool pool) {
+        this(contexts, pool, System::nanoTime);
+    }
+
+    /** @param clock returns nanoseconds, in which links between GPUs are measured */
+    public PreparedGpus(CudaContexts contexts, BouncePool pool, LongSupplier clock) {
         this.contexts = contexts;
         this.pool = pool;
-        this.links = new PeerLinks(contexts, pool, System::nanoTime);
+        this.links = new PeerLinks(contexts, pool, clock);
     }
 
     public CudaContexts contexts() {
