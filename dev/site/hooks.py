@@ -6,7 +6,7 @@ import re
 REPOSITORY = "https://github.com/gds4j/gds4j/blob/main/"
 # Pages that are not below docs/ in the checkout, and their place in the site.
 MOVED = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "samples/README.md", "gds-spark/README.md", "examples/README.md"}
-LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
+LINK = re.compile(r"(?:\.md)?(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")  # words that are a file's name lose its ending: the site has pages
 INDENTED = re.compile(r"^    [^\n]*$|```.*?```", re.M | re.S)
 
 
