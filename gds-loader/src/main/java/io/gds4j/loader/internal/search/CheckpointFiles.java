@@ -347,26 +347,18 @@ public record CheckpointFiles(
     /** Returns the format of a file; null for an index. */
     private static @Nullable CheckpointFormat formatOf(Path path) {
         try (FormatInput in = FormatInput.open(path)) {
-            Recognition.Unsupported unsupported = null;
+            Recognition known = Recognition.UNRECOGNIZED;
             for (CheckpointFormat format : Formats.all()) {
                 Recognition recognition = format.recognize(in);
                 if (recognition instanceof Recognition.Recognized) {
                     return format;
                 }
-                if (recognition instanceof Recognition.Unsupported one && unsupported == null) {
-                    unsupported = one;
+                if (known instanceof Recognition.Unrecognized) {
+                    known = recognition;
                 }
             }
-            if (unsupported == null && ForeignFile.recognize(in) instanceof Recognition.Unsupported foreign) {
-                unsupported = foreign;
-            }
-            if (unsupported != null) {
-                throw NoCheckpoint.unsupported(path, unsupported);
-            }
-            if (isIndex(in)) {
-                return null;
-            }
-            return bySuffix(in);
+            NoCheckpoint.check(in, known);
+            return isIndex(in) ? null : bySuffix(in);
         }
     }
 

@@ -3,7 +3,6 @@ package io.gds4j.loader.internal.search;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.FormatInput;
-import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.internal.file.Links;
 import io.gds4j.loader.internal.file.OpenedFile;
@@ -88,13 +87,7 @@ final class Headers {
 
     private static Header read(CheckpointFormat format, Path path) {
         try (FormatInput in = FormatInput.open(path)) {
-            Recognition recognition = format.recognize(in);
-            if (recognition instanceof Recognition.Unrecognized) {
-                recognition = ForeignFile.recognize(in);
-            }
-            if (recognition instanceof Recognition.Unsupported unsupported) {
-                throw NoCheckpoint.unsupported(path, unsupported);
-            }
+            NoCheckpoint.check(in, format.recognize(in));
             CheckpointFile file = format.read(in);
             return new Header(file, file.path().equals(path) ? in.version() : file.version());
         }

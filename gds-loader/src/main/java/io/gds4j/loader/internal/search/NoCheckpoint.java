@@ -20,7 +20,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -30,14 +29,6 @@ final class NoCheckpoint {
     /** Endings of weights that no format reads. */
     private static final List<String> FOREIGN = List.of(
             ".ckpt", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".ot", ".pt2");
-    /** Entries at the top of a folder of another program, and what the folder then is. */
-    private static final Map<String, String> FOLDERS = Map.of(
-            "_CHECKPOINT_METADATA", "an orbax checkpoint",
-            "manifest.ocdbt", "an orbax checkpoint",
-            "zarr.json", "a zarr store",
-            ".zgroup", "a zarr store",
-            ".zarray", "a zarr store",
-            "saved_model.pb", "a SavedModel of TensorFlow");
     /** Most folders of a folder that are searched for weights. */
     private static final int MAX_FOLDERS = 32;
     private static final int SEARCHED_LEVELS = 2;
@@ -67,13 +58,8 @@ final class NoCheckpoint {
         if (!folder.unreadable().isEmpty()) {
             return folder.unreadable().values().iterator().next();
         }
-        for (Map.Entry<String, String> known : FOLDERS.entrySet()) {
-            if (Files.exists(folder.path().resolve(known.getKey()))) {
-                return CheckpointException.of(
-                        CheckpointRule.UNSUPPORTED_FORMAT,
-                        folder.path(),
-                        "this is %s; save the weights with safetensors".formatted(known.getValue()));
-            }
+        if (ForeignFile.recognize(folder.path()) instanceof Recognition.Unsupported foreign) {
+            return unsupported(folder.path(), foreign);
         }
         // each folder of a bucket costs requests
         boolean local = folder.path().getFileSystem().equals(FileSystems.getDefault());
@@ -102,16 +88,12 @@ final class NoCheckpoint {
                     return Optional.of(unsupported(path, unsupported));
                 }
             }
-            if (!weights) {
-                return Optional.empty();
-            }
-            if (ForeignFile.recognize(in) instanceof Recognition.Unsupported foreign) {
+            if (weights && ForeignFile.recognize(in) instanceof Recognition.Unsupported foreign) {
                 return Optional.of(unsupported(path, foreign));
             }
-            if (in.size() == 0) {
-                return Optional.of(CheckpointException.of(CheckpointRule.UNKNOWN_FORMAT, path, "the file is empty"));
-            }
-            return Optional.empty();
+            return weights && in.size() == 0
+                    ? Optional.of(CheckpointException.of(CheckpointRule.UNKNOWN_FORMAT, path, "the file is empty"))
+                    : Optional.empty();
         }
     }
 
@@ -222,7 +204,19 @@ final class NoCheckpoint {
                 : List.of();
     }
 
-    static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
+    /**
+     * Refuses a file that a format knows and does not read, and a file of another program that no format knows.
+     *
+     * @throws CheckpointException UNSUPPORTED_FORMAT
+     */
+    static void check(FormatInput in, Recognition byFormat) {
+        Recognition known = byFormat instanceof Recognition.Unrecognized ? ForeignFile.recognize(in) : byFormat;
+        if (known instanceof Recognition.Unsupported unsupported) {
+            throw unsupported(in.path(), unsupported);
+        }
+    }
+
+    private static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
         return CheckpointException.of(
                 CheckpointRule.UNSUPPORTED_FORMAT,
                 path,
