@@ -109,8 +109,8 @@ class ModelRegistryTest {
 
     @Test
     void registryTellsWhatTasksFind() throws IOException {
-        String first = file("first", 1);
-        String second = file("second", 2);
+        String first = file("first.safetensors", 1);
+        String second = file("second.safetensors", 2);
         try (ModelRegistry registry = registry(ONE)) {
             registry.acquire(first, PLAN).close();
             registry.acquire(first, PLAN).close();
@@ -120,7 +120,9 @@ class ModelRegistryTest {
             assertThatThrownBy(() -> registry.acquire(folder.resolve("absent").toString(), PLAN))
                     .isInstanceOf(CuFileException.class);
         }
-        assertThat(changes).containsExactly("+first", "-first", "+second", "-second", "+second", "-second");
+        assertThat(changes).containsExactly(
+                "+first.safetensors", "-first.safetensors", "+second.safetensors", "-second.safetensors",
+                "+second.safetensors", "-second.safetensors");
     }
 
     @Test
