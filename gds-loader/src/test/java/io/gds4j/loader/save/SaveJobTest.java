@@ -128,7 +128,7 @@ class SaveJobTest {
     void cancelledSaveWaitsForNoFurtherStream() {
         try (HostStream stream = HostStream.create(); Tensors tensors = Tensors.small(driver, 1)) {
             stream.enqueue(() -> {
-                awaitQuietly(begun);
+                SavePlanTest.awaitQuietly(begun);
                 job.get().cancel();
             });
             SavePlan plan = tensors.plan().after(stream.address()).after(NO_STREAM).toFolder(folder);
@@ -215,7 +215,7 @@ class SaveJobTest {
         CountDownLatch known = new CountDownLatch(1);
         WatchedCalls failing = new WatchedCalls((number, name) -> {
             if (name.equals("list")) {
-                awaitQuietly(known);
+                SavePlanTest.awaitQuietly(known);
             } else if (name.equals("rename")) {
                 events.add("cancel " + future.get().cancel(true));
                 throw WatchedCalls.refusal(Errno.EROFS);
@@ -228,14 +228,6 @@ class SaveJobTest {
             assertThatThrownBy(saving::await)
                     .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EROFS));
             assertThat(events).containsExactly("cancel false");
-        }
-    }
-
-    private static void awaitQuietly(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
         }
     }
 

@@ -396,7 +396,8 @@ class SavePlanTest {
         }
     }
 
-    private static void awaitQuietly(CountDownLatch latch) {
+    /** Waits, whatever the thread is told. */
+    static void awaitQuietly(CountDownLatch latch) {
         try {
             latch.await();
         } catch (InterruptedException e) {
