@@ -51,14 +51,29 @@ class DurableNamesTest {
             posix.on(call).when(request -> {
                 boolean makes = call != PosixCall.OPEN || (request.flags() & PosixConstants.O_CREAT) != 0;
                 if (makes && Files.notExists(Path.of(request.path()))) {
-                    losable.add(Path.of(request.path()));
+                    losable.add(real(Path.of(request.path())));
                 }
                 return false;
             }).runsFirst(DurableNamesTest::nothing);
         }
-        watch(PosixCall.RENAME, request -> losable.add(Path.of(request.path())));
-        watch(PosixCall.FSYNC, request -> losable.removeIf(
-                name -> Objects.equals(name.getParent(), Path.of(request.path()))));
+        watch(PosixCall.RENAME, request -> losable.add(real(Path.of(request.path()))));
+        watch(PosixCall.FSYNC, request -> {
+            Path forced = real(Path.of(request.path()));
+            losable.removeIf(name -> Objects.equals(name.getParent(), forced));
+        });
+    }
+
+    /** Returns the name behind that of a descriptor: a save calls files by the folder that it has opened. */
+    private static Path real(Path path) {
+        try {
+            if (Files.exists(path)) {
+                return path.toRealPath();
+            }
+            Path parent = path.getParent();
+            return Files.exists(parent) ? parent.toRealPath().resolve(path.getFileName()) : path;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private void watch(PosixCall call, Consumer<PosixRequest> noted) {
