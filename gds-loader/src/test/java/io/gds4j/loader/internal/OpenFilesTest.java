@@ -193,7 +193,7 @@ class OpenFilesTest {
 
     private static void await(CountDownLatch latch) {
         try {
-            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
@@ -247,7 +247,7 @@ class OpenFilesTest {
             use.accept("second");
             try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
                 Future<?> closes = threads.submit(() -> use.accept("third"));
-                assertThat(kept.await(60, TimeUnit.SECONDS)).isTrue();
+                assertThat(kept.await(20, TimeUnit.SECONDS)).isTrue();
                 Future<?> opens = threads.submit(() -> use.accept("both1"));
                 closes.get(60, TimeUnit.SECONDS);
                 opens.get(60, TimeUnit.SECONDS);
@@ -261,7 +261,7 @@ class OpenFilesTest {
 
     private static void meet(CyclicBarrier barrier) {
         try {
-            barrier.await(60, TimeUnit.SECONDS);
+            barrier.await(20, TimeUnit.SECONDS);
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
