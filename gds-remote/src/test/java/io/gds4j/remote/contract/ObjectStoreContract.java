@@ -17,12 +17,15 @@ import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -341,8 +344,19 @@ public abstract class ObjectStoreContract {
     @CsvSource({"http://169.254.169.254/x, to a link-local address or a metadata service",
             "https://127.0.0.1:1/x, it redirects from http to", "ftp://127.0.0.1:1/x, http"})
     void redirectThatMayLeakIsNotFollowed(String to, String why) throws Exception {
+        assumeTrue(to.contains("127.0.0.1") || isAlone(), "a client that follows it would reach a network");
         CuFileException e = failure(PATIENT, request -> Answer.of(307, "Location: " + to));
         assertThat(e.getMessage()).contains(why).doesNotContain("attempts");
+    }
+
+    /** Returns whether this process has the network of its own in which {@code .ci/run} runs these tests. */
+    private static boolean isAlone() throws SocketException {
+        for (NetworkInterface each : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+            if (each.isUp() && !each.isLoopback()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     @ParameterizedTest
