@@ -32,9 +32,13 @@ final class HubListing {
     HubListing(HubNames names, HttpConnections connections) {
         this.names = names;
         this.connections = connections;
-        uri = names.list();
-        place = Place.of(uri);
-        attempts = new Attempts(connections.options(), uri, this::failure);
+        begin(names.list());
+    }
+
+    private void begin(URI asked) {
+        uri = asked;
+        place = Place.of(asked);
+        attempts = new Attempts(connections.options(), asked, this::failure);
     }
 
     /** Reads an answer, the first bytes of {@link #json}. */
@@ -45,7 +49,7 @@ final class HubListing {
     }
 
     HubRevision get() {
-        HubRevision found = ask(names.list(), (head, length) -> revision(length));
+        HubRevision found = ask((head, length) -> revision(length));
         return found.files().size() >= MANY ? tree(found.commit()) : found;
     }
 
@@ -60,9 +64,9 @@ final class HubListing {
     /** Returns all files of a commit, which come by pages. */
     private HubRevision tree(String commit) {
         NavigableSet<String> files = new TreeSet<>();
-        URI page = names.tree(commit, "recursive=true");
+        begin(names.tree(commit, "recursive=true"));
         for (int pages = 0; pages < MAX_PAGES; pages++) {
-            Optional<String> next = ask(page, (head, length) -> {
+            Optional<String> next = ask((head, length) -> {
                 HubRevision.addFiles(json, length, files);
                 return head.nextPage();
             });
@@ -70,15 +74,12 @@ final class HubListing {
                 return new HubRevision(commit, files);
             }
             // At this server, whatever the link says: the token goes there.
-            page = names.tree(commit, next.get());
+            begin(names.tree(commit, next.get()));
         }
         throw failure(Errno.EFBIG, "the list of files has more than %s pages".formatted(MAX_PAGES), null);
     }
 
-    private <T> T ask(URI asked, Answer<T> answer) {
-        uri = asked;
-        place = Place.of(asked);
-        attempts = new Attempts(connections.options(), asked, this::failure);
+    private <T> T ask(Answer<T> answer) {
         try {
             return attempts.run(() -> attempt(answer));
         } catch (InterruptedException e) {
