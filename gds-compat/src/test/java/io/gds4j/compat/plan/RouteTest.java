@@ -106,7 +106,8 @@ class RouteTest {
         });
     }
 
-    private static final class Alone implements Workload {
+    /** One request, the only one. */
+    static class Alone implements Workload {
         @Override
         public int requests(MemoryRange memory) {
             return 1;

@@ -254,7 +254,7 @@ class TransferPlannerTest {
     }
 
     /** A kernel of which a part of each file is cached, which a request is alone on; it tells what it was asked. */
-    private static final class Kernel implements Workload {
+    private static final class Kernel extends RouteTest.Alone {
         private final List<String> asked = new ArrayList<>();
         private final Posix posix;
 
@@ -290,23 +290,13 @@ class TransferPlannerTest {
         @Override
         public int requests(MemoryRange memory) {
             asked.add("requests");
-            return 1;
-        }
-
-        @Override
-        public int alone(MemoryRange memory) {
-            return 0;
-        }
-
-        @Override
-        public long bytes(MemoryRange memory) {
-            return 0;
+            return super.requests(memory);
         }
 
         @Override
         public int gpus() {
             asked.add("gpus");
-            return 1;
+            return super.gpus();
         }
     }
 
