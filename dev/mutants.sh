@@ -47,8 +47,7 @@ package loader.layout gds-loader 'internal.load.LayoutPlanner internal.load.Plan
     'internal.*Test LoadTest ParallelLoadTest SharedExtentsTest TensorOrderTest'
 package loader.parallel gds-loader 'parallel.*' \
     'parallel.*Test GgufHeadsTest format.torch.DistcpFormatTest TensorOrderTest'
-# Tests of ObjectSave need a store: SaveRemoteTest of gds-tools.
-package loader.save gds-loader 'save.* -save.ObjectSave' \
+package loader.save gds-loader 'save.*' \
     'save.*Test VerificationTest TensorOrderTest'
 package remote gds-remote 'AnswerHead ContentRange ObjectVersion RangeBody RangePart CountedBody Attempts FirstRequest HttpSource' \
     'ObjectVersionTest RangeBodyTest RangePartTest AttemptLimitsTest FirstRequestTest HttpSourceTest HttpSourceFaultTest HttpContractTest AttemptsTest ConnectionCountTest'

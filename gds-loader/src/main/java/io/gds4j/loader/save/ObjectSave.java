@@ -82,12 +82,10 @@ final class ObjectSave extends SaveJob {
             long end = Math.min(file.size(), offset + target.byteSize());
             long data = Math.clamp(file.dataOffset(), offset, end);
             if (data > offset) {
-                header.read(offset, target.asSlice(0, data - offset), cancellation);
+                header.read(offset, target, cancellation);
             }
-            if (end > data) {
-                MemoryRange to = MemoryRange.ofSegment(target.asSlice(data - offset, end - data));
-                tensors.copy(new WriteRange(number, data, end, WriteRange.JOINED), to, TensorBytes.Copied.IGNORED);
-            }
+            MemoryRange to = MemoryRange.ofSegment(target.asSlice(data - offset, end - data));
+            tensors.copy(new WriteRange(number, data, end, WriteRange.JOINED), to, TensorBytes.Copied.IGNORED);
             if (left.addAndGet(offset - end) == 0) {
                 // before the object appears
                 tensors.finish();

@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.Logged;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FaultyPosix;
@@ -10,14 +11,20 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.loader.MemoryFolder;
 import java.io.IOException;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -39,6 +46,9 @@ class FileCallsTest {
             this.calls = calls;
         }
     }
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.loader").about(".lock");
 
     @TempDir(factory = MemoryFolder.class)
     Path folder;
@@ -167,6 +177,52 @@ class FileCallsTest {
         }
         assertThat(folder).isDirectoryNotContaining("glob:.*");
         assertFails(Errno.ENOENT, () -> by.calls.lock(folder.resolve("none"), ".lock"));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void lockFileThatCannotBeRemovedIsReported(By by) throws IOException {
+        Path file = folder.resolve(".lock");
+        SaveLock lock = by.calls.lock(folder, ".lock");
+        Files.delete(file);
+        Path below = Files.createDirectories(file.resolve("below"));
+        lock.close();
+        assertThat(logged.lines()).singleElement().asString().startsWith("WARNING").contains("lock", file.toString());
+        Files.delete(below);
+        Files.delete(file);
+        by.calls.lock(folder, ".lock").close();
+    }
+
+    /** The JVM records what it forces to the disk. */
+    @Test
+    void foldersAndFilesAreForcedByJavaToo() throws IOException {
+        Path parent = folder.resolve("parent");
+        Path child = parent.resolve("child");
+        Path file = child.resolve("file");
+        Path dump = folder.resolve("forced.jfr");
+        try (Recording recording = new Recording()) {
+            recording.enable("jdk.FileForce").withoutThreshold();
+            recording.start();
+            By.JAVA.calls.createFolder(child, new ArrayList<>());
+            By.JAVA.calls.write(file, new byte[1]);
+            By.JAVA.calls.sync(child);
+            recording.dump(dump);
+        }
+        assertThat(RecordingFile.readAllEvents(dump))
+                .filteredOn(event -> event.getEventType().getName().equals("jdk.FileForce"))
+                .extracting(event -> event.getString("path")).filteredOn(path -> path.startsWith(folder.toString()))
+                .containsExactlyInAnyOrder(folder.toString(), parent.toString(), file.toString(), child.toString());
+    }
+
+    /** Those of Windows, and archives, have neither permissions nor folders that can be forced. */
+    @Test
+    void otherFileSystemsAreLeftAsTheyAre() throws IOException {
+        try (FileSystem archive = FileSystems.newFileSystem(folder.resolve("a.zip"), Map.of("create", "true"))) {
+            Path file = Files.createFile(archive.getPath("/file"));
+            assertThat(By.JAVA.calls.permissions(file)).isEmpty();
+            By.JAVA.calls.setPermissions(file, 0600);
+            By.JAVA.calls.sync(archive.getPath("/"));
+        }
     }
 
     /** Returns the number of descriptors of this process that lead to a file. */

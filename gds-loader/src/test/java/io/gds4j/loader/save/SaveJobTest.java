@@ -20,8 +20,10 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import jdk.jfr.Recording;
@@ -208,8 +210,40 @@ class SaveJobTest {
         }
     }
 
+    /** On a thread that writes, or that of the save: a cancel waits for both of them if it comes from another thread. */
+    @ParameterizedTest
+    @ValueSource(strings = {"progress", "released"})
+    @Timeout(value = 50, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void listenerMayCancelTheSave(String at) {
+        CompletableFuture<CompletableFuture<SaveReport>> started = new CompletableFuture<>();
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            CompletableFuture<SaveReport> saved = tensors.plan().toFolder(folder).saveAsync(driver, new SaveListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal) {
+                    cancelAt("progress");
+                }
+
+                @Override
+                public void released() {
+                    cancelAt("released");
+                }
+
+                private void cancelAt(String here) {
+                    if (here.equals(at)) {
+                        started.join().cancel(true);
+                    }
+                }
+            });
+            started.complete(saved);
+            assertThatThrownBy(() -> saved.get(30, TimeUnit.SECONDS)).isInstanceOf(CancellationException.class);
+            saved.cancel(true); // waits for the end
+        }
+        assertThat(folder).isEmptyDirectory();
+    }
+
     /** A cancel that is too late does not hide why the save failed. */
     @Test
+    @Timeout(value = 50, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void failureBehindALateCancelIsThrownAsItIs() {
         AtomicReference<CompletableFuture<SaveReport>> future = new AtomicReference<>();
         CountDownLatch known = new CountDownLatch(1);
