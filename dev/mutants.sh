@@ -38,7 +38,7 @@ package compat.deliver gds-compat 'deliver.*' \
 package compat.transfer gds-compat 'transfer.*' \
     'transfer.*Test plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest FragmentsTest GatheredReadsTest GpuTransfersTest KernelErrorsTest PreparationTest SessionLogTest'
 package libcufile.stream gds-libcufile 'stream.*' \
-    'stream.*Test LibCuFileContractTest'
+    'stream.*Test'
 package libcufile.batch gds-libcufile 'batch.*' \
     'batch.*Test LibraryStatisticsTest LibCuFileContractTest'
 package loader.load gds-loader 'internal.load.* -internal.load.LayoutPlanner -internal.load.PlannedBlocks -internal.load.PlannedRun -internal.load.Ranges -internal.load.Gathering' \

@@ -2,9 +2,11 @@ package io.gds4j.libcufile.stream;
 
 import static io.gds4j.spi.Operation.STREAM_READ;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.HostStream;
+import io.gds4j.Logged;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -22,6 +24,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.testkit.RandomBytes;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -33,6 +36,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -44,6 +48,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SessionStreamsTest extends StreamRig {
     private static final long POLL_NANOS = 100_000;
     private static final int HALF = (int) (StagingSlab.BYTES / 2);
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.libcufile").about("result cell");
 
     private final MemorySegment gate = arena.allocate(JAVA_INT);
 
@@ -175,6 +182,24 @@ class SessionStreamsTest extends StreamRig {
         await(stream);
         assertThat(read.moved()).isLessThan(-5000);
         assertThat(next.moved()).as("the stream goes on").isEqualTo(10);
+    }
+
+    /** The program has closed its arena too early; the stream goes on. */
+    @Test
+    void resultCellThatIsGoneIsLogged() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        long stream = stream();
+        Operation read = new Operation(4096, 0, 0);
+        try (Arena early = Arena.ofShared()) {
+            closeGate(stream);
+            backend.readAsync(new StreamRequest(file, memory.range(), read.size, read.fileOffset, read.bufferOffset,
+                    early.allocate(JAVA_LONG), stream));
+        }
+        openGate();
+        await(stream);
+        assertThat(logged.lines()).singleElement().asString().startsWith("SEVERE the result cell");
+        assertThat(bytes(memory, 0, 4096)).isEqualTo(expected(0, 4096));
     }
 
     @Test
@@ -421,8 +446,11 @@ class SessionStreamsTest extends StreamRig {
             long toPage = -registered.range().address() & 4095;
             MemoryRange known = registered.range().slice(toPage, 16384);
             MemoryRange longer = registered.range().slice(toPage, 32768); // of the same address
+            MemoryRange shifted = registered.range().slice(toPage + 17_408, 16384); // a page begins at byte 3072 of it
             there.bufRegister(known, 0);
+            there.bufRegister(shifted, 0);
             there.read(file, known, 4096, 0, 0);
+            there.read(file, shifted, 4096, 0, 0);
             List<Long> bases = new ArrayList<>();
             direct.fake.transfers().observe(bases::add);
             there.readAsync(new Operation(8192, 4096, 4096).of(file, known, stream));
@@ -433,12 +461,14 @@ class SessionStreamsTest extends StreamRig {
             there.readAsync(new Operation(8192, 4096, 12288).of(file, longer, stream));
             there.readAsync(new Operation(4096, 4096, 16384).of(file, longer, stream));
             there.readAsync(new Operation(8192, 4096, 0).of(file, plain.range(), stream));
+            there.readAsync(new Operation(8192, 4096, 3072).of(file, shifted, stream));
             direct.cuda.streamSynchronize(stream);
             there.streamDeregister(stream);
-            assertThat(bases).hasSize(8);
+            assertThat(bases).hasSize(9).endsWith(shifted.address());
             assertThat(bases.subList(0, 2)).containsOnly(known.address());
             assertThat(bases.subList(2, 8)).doesNotContain(known.address(), plain.range().address());
             there.bufDeregister(known);
+            there.bufDeregister(shifted);
         }
         direct.cuda.streamDestroy(stream);
         direct.cuda.ctxPopCurrent(cell);

@@ -3,6 +3,7 @@ package io.gds4j.libcufile.stream;
 import static io.gds4j.spi.Operation.READ;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
@@ -148,6 +149,10 @@ class StagedTransfersTest extends StreamRig {
         }
     }
 
+    private long copiesToGpu() {
+        return machine.cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC) + machine.cuda.calls(CudaFunction.MEMCPY_2D_ASYNC);
+    }
+
     /** The end of the file lies in the last piece, or at its begin. */
     @ParameterizedTest(name = "{0}, scattered: {1}, {2} bytes before the end")
     @CsvSource({"CUDA_DEVICE, false, 1", "CUDA_DEVICE, false, 0", "CUDA_DEVICE, true, 700", "CUDA_DEVICE, true, 0",
@@ -163,11 +168,11 @@ class StagedTransfersTest extends StreamRig {
         List<ScatterCopy> inOrder = List.of(new ScatterCopy(0, 600, memory.range(), 0),
                 new ScatterCopy(600, size - 600, memory.range(), 600));
 
-        long copies = machine.cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC);
+        long copies = copiesToGpu();
         assertThat(run(file, false, scattered ? request.scattered(inOrder) : request, read)).isEqualTo(left);
 
         if (left == 0) {
-            assertThat(machine.cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC)).as("copies of nothing").isEqualTo(copies);
+            assertThat(copiesToGpu()).as("copies of nothing").isEqualTo(copies);
         }
         assertThat(bytes(memory, 0, left)).isEqualTo(expected(SIZE - left, left));
         assertThat(bytes(memory, left, size - left)).as("behind the end").containsOnly(7);
@@ -317,47 +322,68 @@ class StagedTransfersTest extends StreamRig {
     }
 
     /**
-     * An operation fails while a copy from its slab is under way. Another one of another GPU then has the slab: the copy must not bring
-     * its bytes to the memory of the first.
+     * An operation fails while a copy from its slab is under way. Another one of another GPU then fills both halves of the slab: the copy
+     * must not bring its bytes to the memory of the first.
      *
-     * @param deferred the copy that fails behind its call; 0 if the library fails in the second piece
+     * @param piece the piece in which the library fails, so that the copy of the piece before is under way; 0 if it does not
+     * @param deferred the copy that fails behind its call, so that the one behind it is under way; 0 if none does
      */
     @ParameterizedTest
-    @ValueSource(ints = {0, 1})
-    void aSlabIsGivenBackWithoutCopiesUnderWay(int deferred) {
+    @CsvSource({"2, 0", "3, 0", "0, 1"})
+    void aSlabIsGivenBackWithoutCopiesUnderWay(int piece, int deferred) throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 3 * HALF, OTHER);
         MemoryAllocation other = allocate(MemoryKind.CUDA_DEVICE, 2 * HALF, 0);
         BackendFile file = file();
         backend.allocator().fill(memory.range(), (byte) 1);
         backend.write(file, memory.range(), 3 * HALF, 0, 0);
+        backend.allocator().fill(other.range(), (byte) 2);
+        backend.write(file, other.range(), 2 * HALF, 3 * HALF, 0);
         long stream = stream();
-        Operation before = new Operation(2 * HALF, 0, 0);
-        StreamRequest both = before.of(file, other.range(), stream).scattered(halves(other.range(), 2 * HALF));
-        assertThat(run(file, false, both, before)).isEqualTo(2 * HALF);
         Operation first = new Operation(3 * HALF, 0, 0);
         assertThat(run(file, false, first.of(file, memory.range(), stream), first)).isEqualTo(3 * HALF);
+        try (HostStream host = HostStream.create()) {
+            Operation before = new Operation(2 * HALF, 3 * HALF, 0);
+            backend.readAsync(before.of(file, other.range(), host.address()));
+            host.synchronize(); // everything is prepared then
 
-        backend.allocator().fill(memory.range(), (byte) 1);
-        backend.allocator().fill(other.range(), (byte) 2);
-        if (deferred > 0) {
-            machine.cuda.failDeferred(deferred, Cuda.ERROR_ILLEGAL_ADDRESS);
-        } else {
-            AtomicInteger pieces = new AtomicInteger();
-            fake.transfers().during(() -> {
-                if (pieces.incrementAndGet() == 2) {
-                    fake.transfers().answerNext(-1, Errno.EIO);
-                }
-            });
+            if (deferred > 0) {
+                machine.cuda.failDeferred(deferred, Cuda.ERROR_ILLEGAL_ADDRESS);
+            } else {
+                AtomicInteger pieces = new AtomicInteger();
+                fake.transfers().during(() -> {
+                    if (pieces.incrementAndGet() == piece) {
+                        fake.transfers().answerNext(-1, Errno.EIO);
+                    }
+                });
+            }
+            Operation failing = new Operation(3 * HALF, 0, 0);
+            assertThat(run(file, false, failing.of(file, memory.range(), stream), failing)).isNegative();
+            machine.cuda.heal();
+            Operation after = new Operation(2 * HALF, 3 * HALF, 0);
+            backend.readAsync(after.of(file, other.range(), host.address()));
+            host.synchronize();
+            assertThat(after.moved()).isEqualTo(2 * HALF);
         }
-        Operation failing = new Operation(3 * HALF, 0, 0);
-        assertThat(run(file, false, failing.of(file, memory.range(), stream), failing)).isNegative();
-        machine.cuda.heal();
-        Operation after = new Operation(2 * HALF, 0, 0);
-        StreamRequest write = after.of(file, other.range(), stream).scattered(halves(other.range(), 2 * HALF));
-        assertThat(run(file, true, write, after)).isEqualTo(2 * HALF);
         Operation again = new Operation(10, 2 * HALF, 0);
         assertThat(run(file, false, again.of(file, memory.range().slice(0, 10), stream), again)).isEqualTo(10);
         assertOnly(1, memory, 0, 3 * HALF);
+    }
+
+    /** The last piece comes by either half of a slab; no copy is under way then. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void operationEndsWithItsLastCopy(int pieces) {
+        int size = pieces * HALF;
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, size, OTHER);
+        BackendFile file = file();
+        backend.allocator().fill(memory.range(), (byte) 1);
+        backend.write(file, memory.range(), size, 0, 0);
+        backend.allocator().fill(memory.range(), (byte) 2);
+        byte[] expected = new byte[size];
+        Arrays.fill(expected, (byte) 1);
+        Operation read = new Operation(size, 0, 0);
+        assertThat(run(file, false, read.of(file, memory.range(), stream()), read)).isEqualTo(size);
+        assertThat(Arrays.mismatch(machine.cuda.peek(memory.range().address(), size), expected)).isEqualTo(-1);
     }
 
     /** The stream copies what it is told of. */

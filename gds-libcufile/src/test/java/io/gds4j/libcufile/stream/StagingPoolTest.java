@@ -26,6 +26,7 @@ class StagingPoolTest {
     private final StagingPool pool = new StagingPool(contexts);
 
     @AfterEach
+    @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void nothingIsLeft() {
         pool.close();
         pool.close();

@@ -31,7 +31,7 @@ abstract class StreamRig extends SessionRig {
     }
 
     @AfterEach
-    @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    @Timeout(value = 15, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     final void dropStreams() {
         inContext(() -> streams.forEach(machine.cuda::streamDestroy));
         while (backend.useCount() > 0) {
