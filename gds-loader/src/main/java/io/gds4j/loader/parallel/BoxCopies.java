@@ -81,7 +81,11 @@ final class BoxCopies {
     }
 
     private static long elements(List<Long> shape) {
-        return shape.stream().reduce(1L, (a, b) -> a * b);
+        long elements = 1;
+        for (long size : shape) {
+            elements *= size;
+        }
+        return elements;
     }
 
     /**

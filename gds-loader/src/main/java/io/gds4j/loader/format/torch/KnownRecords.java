@@ -22,9 +22,6 @@ final class KnownRecords {
     private static final long MAX_AROUND = 16 << 10;
     private static final int MAX_KNOWN = 256;
 
-    private record Key(long length, List<Long> shape) {
-    }
-
     private record Range(long begin, long end) {
     }
 
@@ -39,15 +36,16 @@ final class KnownRecords {
             List<Range> here = unread.stream().filter(range -> range.begin < end && range.end > begin)
                     .map(range -> new Range(Math.max(range.begin, begin) - begin, Math.min(range.end, end) - begin))
                     .toList();
-            return new Around(begin, read(record, begin, new byte[(int) (end - begin)], here), here);
+            return new Around(begin, read(record, begin, (int) (end - begin), here), here);
         }
 
         boolean isLike(FileHead record) {
-            return Arrays.equals(bytes, read(record, begin, new byte[bytes.length], unread));
+            return Arrays.equals(bytes, read(record, begin, bytes.length, unread));
         }
 
-        private static byte[] read(FileHead record, long begin, byte[] bytes, List<Range> unread) {
-            record.read(begin, bytes.length).get(bytes);
+        private static byte[] read(FileHead record, long begin, int length, List<Range> unread) {
+            byte[] bytes = new byte[length];
+            record.read(begin, length).get(bytes);
             for (Range range : unread) {
                 Arrays.fill(bytes, (int) range.begin, (int) range.end, (byte) 0);
             }
@@ -62,11 +60,12 @@ final class KnownRecords {
         }
     }
 
-    private final Map<Key, Known> records = new LinkedHashMap<>(16, 0.75f, true) {
+    /** By their shape and, behind it, their length. */
+    private final Map<List<Long>, Known> records = new LinkedHashMap<>(16, 0.75f, true) {
         private static final long serialVersionUID = 1L;
 
         @Override
-        protected boolean removeEldestEntry(Map.Entry<Key, Known> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<List<Long>, Known> eldest) {
             return size() > MAX_KNOWN;
         }
     };
@@ -78,7 +77,8 @@ final class KnownRecords {
      * @throws CheckpointException if the record breaks a rule, or is anything else than one tensor
      */
     TensorInfo read(FileHead record, Path file, List<Long> expected) {
-        Key key = new Key(record.size(), expected);
+        List<Long> key = new ArrayList<>(expected);
+        key.add(record.size());
         Known known = records.get(key);
         if (known != null && known.isLike(record)) {
             return known.tensor;

@@ -54,7 +54,10 @@ final class PickleMachine {
     private int depth;
     private int[] marks = new int[16];
     private int markCount;
-    private final Map<Integer, PickleValue> memo = new HashMap<>();
+    /** The memo: pickles number its entries from 0 on, so that an array holds them; a map holds those of a pickle that does not. */
+    private @Nullable PickleValue[] memo = new PickleValue[64];
+    private int memoCount;
+    private final Map<Integer, PickleValue> otherMemo = new HashMap<>();
     private final HeaderHeap heap;
     private int opcode;
 
@@ -161,7 +164,7 @@ final class PickleMachine {
             case 'Q' -> push(new Persistent(pop(), in.opcodeAt()));
             case 'q' -> remember(in.u8());
             case 'r' -> remember((int) in.u32());
-            case 0x94 -> remember(memo.size());
+            case 0x94 -> remember(memoCount + otherMemo.size());
             case 'h' -> recall(in.u8());
             case 'j' -> recall((int) in.u32());
             case 0x95 -> frame(in.u64());
@@ -310,7 +313,7 @@ final class PickleMachine {
     }
 
     private void recall(int index) {
-        PickleValue value = memo.get(index);
+        PickleValue value = index >= 0 && index < memoCount ? memo[index] : otherMemo.get(index);
         if (value == null) {
             throw in.broken("memo entry %s is used before it is set".formatted(Integer.toUnsignedString(index)));
         }
@@ -344,7 +347,18 @@ final class PickleMachine {
 
     private void remember(int index) {
         take(HEAP_OF_MEMO_ENTRY);
-        memo.put(index, top());
+        if (index < 0 || index > memoCount) {
+            otherMemo.put(index, top());
+            return;
+        }
+        if (index == memoCount) {
+            otherMemo.remove(index);
+            if (index == memo.length) {
+                memo = Arrays.copyOf(memo, index * 2);
+            }
+            memoCount++;
+        }
+        memo[index] = top();
     }
 
     private void take(long bytes) {

@@ -62,10 +62,15 @@ final class Gathering {
 
     /** Returns whether a range is small, its runs are nowhere else, and it fits the staging memory. */
     boolean takes(Needed range) {
-        return range.length() < minDirect
-                && range.runs().stream().allMatch(run -> run.begin() >= range.begin() && run.end() <= range.end()
-                        && (!run.isAssembled() || run.isOneRow()))
-                && imagesFit(range, Map.of());
+        if (range.length() >= minDirect) {
+            return false;
+        }
+        for (PlannedRun run : range.runs()) {
+            if (run.begin() < range.begin() || run.end() > range.end() || run.isAssembled() && !run.isOneRow()) {
+                return false;
+            }
+        }
+        return imagesFit(range, Map.of());
     }
 
     void add(Needed range) {
@@ -111,9 +116,12 @@ final class Gathering {
             long offset = end == null
                     ? next(before.getOrDefault(run.block(), List.of()))
                     : Pages.up(end, alignment);
+            if (offset + run.bytes() > limit) {
+                return false;
+            }
             ends.put(run.block(), offset + run.bytes());
         }
-        return ends.values().stream().allMatch(end -> end <= limit);
+        return true;
     }
 
     private boolean continues(Extent last, Needed range) {

@@ -324,7 +324,7 @@ public record CheckpointFiles(
             long length = fits ? tensor.dtype().bytes(box.shape()).orElse(-1) : -1;
             long size = sizes.getOrDefault(box.file(), -1L);
             if (length < 1 || box.fileOffset() < 0 || box.fileOffset() > size - length
-                    || box.begin().stream().anyMatch(begin -> begin < 0)) {
+                    || hasNegative(box.begin())) {
                 throw CheckpointException.of(CheckpointRule.TENSOR_BOXES, box.file(), box.fileOffset(), tensor.name(),
                         "tensor %s has a part of %s at %s, %s bytes at %s of a file of %s bytes".formatted(
                                 CheckpointException.quote(tensor.name()), box.shape(), box.begin(), length,
@@ -337,6 +337,15 @@ public record CheckpointFiles(
             throw refused(CheckpointRule.TENSOR_BOXES, file, tensor.name(), "tensor %s %s".formatted(
                     CheckpointException.quote(tensor.name()), fault.orElse("belongs to another file")));
         }
+    }
+
+    private static boolean hasNegative(List<Long> numbers) {
+        for (long number : numbers) {
+            if (number < 0) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static CheckpointException refused(CheckpointRule rule, CheckpointFile file, String tensor,

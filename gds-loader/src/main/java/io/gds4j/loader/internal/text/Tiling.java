@@ -1,6 +1,7 @@
 package io.gds4j.loader.internal.text;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -36,7 +37,14 @@ public final class Tiling {
     private Tiling(List<Long> shape, List<Box> boxes) {
         this.shape = shape;
         this.boxes = boxes;
-        this.cut = IntStream.range(0, shape.size()).filter(this::isCut).toArray();
+        int[] numbers = new int[shape.size()];
+        int count = 0;
+        for (int i = 0; i < numbers.length; i++) {
+            if (isCut(i)) {
+                numbers[count++] = i;
+            }
+        }
+        this.cut = Arrays.copyOf(numbers, count);
     }
 
     private boolean isCut(int dimension) {

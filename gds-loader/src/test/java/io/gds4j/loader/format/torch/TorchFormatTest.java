@@ -477,6 +477,22 @@ class TorchFormatTest {
         assertThat(open(pickle.endDict(), 4).tensors()).containsOnlyKeys("w");
     }
 
+    /** Picklers number entries from 0 on; others may not, and 0x94 counts the entries so far. */
+    @Test
+    void memoEntriesAreFoundInWhateverOrderTheyAreSet() {
+        PickleBytes pickle = PickleBytes.dict().text("w").floats("0", 1)
+                .text("a").text("seven").op('q', 7).text("b").text("zero").op('q', 0).text("c").text("two").op(0x94)
+                .text("7").op('h', 7).text("0").op('h', 0).text("2").op('h', 2)
+                .text("d").text("one").op('q', 1).text("e").text("four").op(0x94).text("4").op('h', 4)
+                .text("f").text("other").op('q', 2).text("g").text("five").op(0x94).text("h").text("last").op('q', 0)
+                .text("2 now").op('h', 2).text("5").op('h', 5).text("0 now").op('j', 0, 0, 0, 0).text("7 now")
+                .op('h', 7);
+        assertThat(open(pickle.endDict(), 4).metadata())
+                .containsEntry("7", "seven").containsEntry("0", "zero").containsEntry("2", "two")
+                .containsEntry("4", "four").containsEntry("2 now", "other").containsEntry("5", "five")
+                .containsEntry("0 now", "last").containsEntry("7 now", "seven");
+    }
+
     @Test
     void unpairedSurrogatesOfATextAreReplaced() {
         PickleBytes pickle = PickleBytes.dict().text("w").floats("0", 1).text("file")
