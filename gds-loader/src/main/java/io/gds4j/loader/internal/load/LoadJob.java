@@ -42,6 +42,11 @@ import org.jspecify.annotations.Nullable;
  * @param <R> what the load returns
  */
 public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
+    /** Bytes of small works that a thread takes at once: the kernel clears a huge page for each thread that first writes to it. */
+    private static final long TAKEN = 2L << 20;
+    /** So many times each thread takes work at least, or the last one would work alone. */
+    private static final int TURNS = 8;
+
     /**
      * What is loaded and for whom.
      *
@@ -87,8 +92,10 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
     private final List<FutureTask<DestinationBlock>> allocations;
     /** Destination memory, in the order of the layout, once all of it is filled. */
     private List<DestinationBlock> blocks = List.of();
-    /** Items of the workers before the layout's: one that allocates memory while others read into what there is. */
+    /** Items of the workers before {@link #parts}: one that allocates memory while others read into what there is. */
     private final int allocating;
+    /** Parts of the layout's works, in order. A thread takes one at a time. */
+    private final List<List<Work>> parts;
     private long memoryStart;
     private final AtomicLong memoryNanos = new AtomicLong();
     /** Host memory of the loader. */
@@ -111,7 +118,25 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 .mapToObj(index -> new FutureTask<>(() -> allocate(index))).toList();
         int inFlight = order.options.io().inFlight(layout, Runtime.getRuntime().availableProcessors());
         this.allocating = order.ring == null && allocations.size() > 1 ? 1 : 0;
-        this.workers = new Workers("gds-load-", inFlight, layout.works().size() + allocating, Reader::new);
+        long taken = order.ring == null ? Math.min(TAKEN, layout.storageBytes() / ((long) inFlight * TURNS)) : 0;
+        this.parts = parts(layout.works(), taken);
+        this.workers = new Workers("gds-load-", inFlight, parts.size() + allocating, Reader::new);
+    }
+
+    /** Cuts works into parts of so many bytes, or of one work. */
+    private static List<List<Work>> parts(List<Work> works, long bytes) {
+        List<List<Work>> parts = new ArrayList<>();
+        int begin = 0;
+        long sum = 0;
+        for (int end = 1; end <= works.size(); end++) {
+            sum += works.get(end - 1).tensorBytes();
+            if (sum >= bytes || end == works.size()) {
+                parts.add(works.subList(begin, end));
+                begin = end;
+                sum = 0;
+            }
+        }
+        return parts;
     }
 
     /** Loads; an interrupt of the calling thread ends the load. */
@@ -235,7 +260,13 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 IntStream.range(0, allocations.size()).forEach(LoadJob.this::block);
                 return;
             }
-            Work work = layout.works().get(number - allocating);
+            for (Work work : parts.get(number - allocating)) {
+                checkStopped();
+                work(work);
+            }
+        }
+
+        private void work(Work work) {
             if (work instanceof Read read) {
                 read(read);
             } else if (work instanceof Gather gather) {
