@@ -45,6 +45,15 @@ class LauncherIT {
     }
 
     @Test
+    void smallerHeapThanTheLaunchersOwnServes() throws Exception {
+        Map<String, String> environment = new HashMap<>(NO_BUILD);
+        environment.put("GDS_JAVA_OPTS", "-Xmx100m");
+        Run run = Run.of(folder, environment, List.of(LAUNCHER.toString(), "--version"));
+        assertThat(run.err()).isEmpty();
+        assertThat(run.status()).isZero();
+    }
+
+    @Test
     void olderJavaHomeIsIgnored() throws Exception {
         Path old = Files.createDirectories(folder.resolve("jdk-17"));
         Files.writeString(old.resolve("release"), "JAVA_VERSION=\"17.0.15\"\n");
