@@ -13,6 +13,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
@@ -59,7 +60,7 @@ final class OpenOptions {
             check(path, option);
         }
         if (!set.contains(StandardOpenOption.WRITE)) {
-            if (set.stream().anyMatch(CREATING::contains)) {
+            if (!Collections.disjoint(set, CREATING)) {
                 throw refuse(CuFileError.INVALID_VALUE, path, "creating or truncating needs StandardOpenOption.WRITE");
             }
             set.add(StandardOpenOption.READ);

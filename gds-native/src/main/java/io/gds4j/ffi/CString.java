@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 /** Converts text to and from C strings. */
 public final class CString {
     private static final Charset FILE_NAMES = fileNames();
+    private static final boolean IS_UTF_8 = FILE_NAMES.equals(StandardCharsets.UTF_8);
 
     private CString() {
     }
@@ -24,7 +25,7 @@ public final class CString {
      */
     public static MemorySegment ofFileName(SegmentAllocator allocator, String name) {
         byte[] bytes = name.getBytes(FILE_NAMES);
-        if (!name.equals(new String(bytes, FILE_NAMES))) {
+        if (!IS_UTF_8 && !name.equals(new String(bytes, FILE_NAMES))) {
             bytes = name.getBytes(StandardCharsets.UTF_8);
         }
         MemorySegment segment = allocator.allocate(bytes.length + 1L);

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.SecureDirectoryStream;
 import java.nio.file.StandardOpenOption;
@@ -44,6 +45,7 @@ public final class FoundFile implements AutoCloseable {
     /** The number of all users that a namespace of users does not have: kernel.overflowuid, as it is unless someone sets it. */
     private static final int STRANGERS = 65_534;
     private static final Path OPEN_FILES = Path.of("/proc/self/fd");
+    private static final Set<OpenOption> READING = Set.of(StandardOpenOption.READ);
     /** A folder of the user of this process. */
     private static final Path PROCESS = Path.of("/proc/self");
 
@@ -294,7 +296,7 @@ public final class FoundFile implements AutoCloseable {
     /** Opens the file for reading. */
     public FileChannel channel() throws IOException {
         try {
-            return FileChannel.open(path(), StandardOpenOption.READ);
+            return FileChannel.open(path(), READING);
         } catch (AccessDeniedException e) {
             throw new AccessDeniedException(name.toString());
         }

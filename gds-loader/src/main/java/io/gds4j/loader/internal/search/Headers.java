@@ -19,7 +19,7 @@ final class Headers {
     /** Below this number of files, threads cost more than they save. */
     private static final int MANY = 64;
     /** A header may take half of the heap, and as many are read at a time. */
-    private static final int MOST_THREADS = 4;
+    private static final int MOST_THREADS = 8;
 
     /**
      * A file as its header describes it.
