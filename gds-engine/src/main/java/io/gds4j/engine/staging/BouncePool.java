@@ -120,6 +120,11 @@ public final class BouncePool {
         return Long.highestOneBit(classes.largest());
     }
 
+    /** Returns the largest number of slabs of all sizes. */
+    long slabs() {
+        return classes.slabs();
+    }
+
     /** Returns the bytes in use now. */
     public long bytesInUse() {
         // Under the lock: trimming takes all free slabs for a moment, and they would count as used.
@@ -314,15 +319,19 @@ public final class BouncePool {
      */
     void prepare(long since) {
         serveGpus();
-        boolean more = true;
-        while (more && trims == since) {
-            more = pinNext();
-        }
+        pinAll(since);
         lock.lock();
         try {
             awaitPinning();
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Makes and pins what no other thread does, unless the pool is trimmed meanwhile. */
+    void pinAll(long since) {
+        while (trims == since && pinNext()) {
+            // the next one
         }
     }
 

@@ -10,6 +10,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -21,9 +22,6 @@ import org.jspecify.annotations.Nullable;
  * stream waits for this process; later no request makes such a call. A request that finds no lane waits for its turn. Thread-safe.
  */
 public final class PreparedGpu {
-    /** Number of requests that copy to a context at the same time. More wait for their turn: the link is long busy then. */
-    private static final int LANES = IdlePlaces.PLACES;
-
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
@@ -31,6 +29,12 @@ public final class PreparedGpu {
     private final long handle;
     private final long id;
     private final Consumer<PreparedGpu> firstUse;
+
+    /**
+     * Number of requests that copy to a context at the same time, each with a slab. More wait for their turn: the link is long busy then. A
+     * lane takes 0.15 ms of the first use.
+     */
+    private final int most;
     private final IdlePlaces<CopyLane> idle = new IdlePlaces<>();
     private final WaitingLine line = new WaitingLine("a CUDA stream of its own", new ReentrantLock());
 
@@ -47,6 +51,9 @@ public final class PreparedGpu {
     private volatile long preparedAt = -1;
     private volatile long usedAt = -1;
 
+    /** A helper waits for the others and loads the kernel. */
+    private final AtomicBoolean completing = new AtomicBoolean();
+
     /**
      * @param handle the raw {@code CUcontext}
      * @param id tells the context from a later one at the same address
@@ -60,6 +67,7 @@ public final class PreparedGpu {
         this.handle = handle;
         this.id = id;
         this.firstUse = firstUse;
+        this.most = (int) Math.min(IdlePlaces.PLACES, pool.slabs());
     }
 
     CudaContexts contexts() {
@@ -117,6 +125,24 @@ public final class PreparedGpu {
             pool.prepare(since);
             loadKernel();
             preparedAt = since;
+        }
+    }
+
+    /**
+     * Makes what is missing and no other thread makes. One thread alone waits for the others and then loads the kernel, which takes 10 ms: the
+     * others have time for requests.
+     */
+    void help(long since) {
+        if (preparedAt != since && pool.trims() == since) {
+            firstUse();
+            pool.pinAll(since);
+            if (completing.compareAndSet(false, true)) {
+                try {
+                    prepare(since);
+                } finally {
+                    completing.set(false);
+                }
+            }
         }
     }
 
@@ -215,11 +241,11 @@ public final class PreparedGpu {
     private void makeAll() {
         long[] out = new long[1];
         int mapped = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;
-        int allocated = cuda.memHostAlloc(out, (LANES + 1) * CopyLane.KERNEL_BYTES, mapped);
+        int allocated = cuda.memHostAlloc(out, (most + 1) * CopyLane.KERNEL_BYTES, mapped);
         boards = allocated == Cuda.SUCCESS ? out[0] : 0; // without boards copy engines serve all requests
         boolean made = false;
         try {
-            for (int i = 0; i <= LANES; i++) {
+            for (int i = 0; i <= most; i++) {
                 lanes.add(CopyLane.withKernels(
                         contexts, handle, id, boards == 0 ? 0 : boards + i * CopyLane.KERNEL_BYTES));
             }
@@ -229,7 +255,7 @@ public final class PreparedGpu {
                 destroy();
             }
         }
-        for (int i = 0; i < LANES; i++) {
+        for (int i = 0; i < most; i++) {
             idle.give(lanes.get(i));
         }
         hasLanes = true;

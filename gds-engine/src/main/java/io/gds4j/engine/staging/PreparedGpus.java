@@ -163,7 +163,7 @@ public final class PreparedGpus {
      */
     private static void help(PreparedGpu gpu, long since) {
         try {
-            gpu.prepare(since);
+            gpu.help(since);
         } catch (CuFileException e) {
             // the request that needs this meets the same failure and reports it
         }

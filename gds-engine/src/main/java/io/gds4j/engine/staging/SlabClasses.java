@@ -19,6 +19,7 @@ final class SlabClasses {
     private static final long TOGETHER = 2L << 20;
 
     private final List<SlabClass> classes = new ArrayList<>();
+    private long slabs;
 
     /** @param config has the sizes and counts, {@code properties.posix_pool_slab_*} */
     SlabClasses(CuFileConfig config) {
@@ -31,16 +32,26 @@ final class SlabClasses {
             }
             if (size <= PIECE_SIZE) {
                 long together = Math.max(1, Math.min(counts.get(i), TOGETHER / size));
-                classes.add(new SlabClass(size, size * together, counts.get(i) / together));
+                add(size, together, counts.get(i) / together);
             } else {
-                classes.add(new SlabClass(
-                        PIECE_SIZE, size - size % PIECE_SIZE, counts.get(i)));
+                add(PIECE_SIZE, size / PIECE_SIZE, counts.get(i));
             }
         }
         if (classes.isEmpty()) {
-            classes.add(new SlabClass(Pages.SIZE, Pages.SIZE, 1));
+            add(Pages.SIZE, 1, 1);
         }
         classes.sort((a, b) -> Long.compare(a.size(), b.size()));
+    }
+
+    /** @param together slabs of a block */
+    private void add(long size, long together, long blocks) {
+        classes.add(new SlabClass(size, size * together, blocks));
+        slabs += together * blocks;
+    }
+
+    /** Returns the number of slabs that the configuration allows. */
+    long slabs() {
+        return slabs;
     }
 
     /** Returns the classes from the smallest size to the largest, for what each request does with them without the lock. */

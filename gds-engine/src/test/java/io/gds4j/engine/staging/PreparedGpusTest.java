@@ -3,12 +3,18 @@ package io.gds4j.engine.staging;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.lang.ref.WeakReference;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -71,6 +77,42 @@ class PreparedGpusTest {
         cuda.createContext(0, context);
         assertThat(gpus.of(context)).isNotSameAs(first).isSameAs(gpus.of(context));
         gpus.of(context).prepare();
+    }
+
+    @Test
+    void helpersDoNotWaitForTheOneThatLoadsTheKernel() {
+        CountDownLatch loading = new CountDownLatch(1);
+        CountDownLatch mayLoad = new CountDownLatch(1);
+        AtomicInteger kernelStreams = new AtomicInteger();
+        Cuda slow = (Cuda) Proxy.newProxyInstance(
+                Cuda.class.getClassLoader(), new Class<?>[]{Cuda.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("moduleLoad")) {
+                        loading.countDown();
+                        mayLoad.await();
+                    } else if (method.getName().equals("streamCreateWithPriority")) {
+                        kernelStreams.incrementAndGet();
+                    }
+                    return method.invoke(cuda, arguments);
+                });
+        BouncePool three = new BouncePool(FfmPosix.instance(), CuFileConfig.defaults().toBuilder()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(3L)).build());
+        PreparedGpus expecting = new PreparedGpus(new CudaContexts(slow), three);
+        List<Runnable> helpers = new ArrayList<>();
+        expecting.helpedBy((gpu, work) -> helpers.add(work));
+        expecting.expect(0);
+        Runnable help = helpers.getFirst();
+
+        Thread loads = Thread.ofPlatform().daemon().start(help);
+        Uninterruptibly.await(loading::await);
+        help.run();
+        assertThat(expecting.isPreparing()).isTrue();
+        mayLoad.countDown();
+        Uninterruptibly.join(loads);
+        assertThat(expecting.isPreparing()).isFalse();
+        assertThat(kernelStreams).as("a lane for each slab, and one more").hasValue(4);
+        expecting.close();
+        three.close();
     }
 
     /** A real driver may crash on the handle of a destroyed context. */
