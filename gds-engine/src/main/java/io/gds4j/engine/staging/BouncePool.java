@@ -46,7 +46,6 @@ public final class BouncePool {
 
     private static final PieceFailures PATIENT = (piece, cause) -> {
     };
-    private static final long HUGE_PAGE = 2L << 20;
 
     private final Posix posix;
     private final Pinning pinning;
@@ -289,7 +288,7 @@ public final class BouncePool {
         }
         SlabBlock claimed = block;
         try {
-            posix.madvise(claimed.address(), claimed.size(), PosixConstants.MADV_POPULATE_WRITE);
+            claimed.populate(posix);
             waits.whileNone(() -> pin(claimed));
         } finally {
             lock.lock();
@@ -398,7 +397,7 @@ public final class BouncePool {
         if (address < 0 && address > -Pages.SIZE) {
             return null;
         }
-        if (size >= HUGE_PAGE) {
+        if (size >= SlabBlock.HUGE_PAGE) {
             posix.madvise(address, size, PosixConstants.MADV_HUGEPAGE);
         }
         SlabBlock block = new SlabBlock(address, size);

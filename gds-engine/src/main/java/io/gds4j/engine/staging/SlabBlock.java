@@ -1,5 +1,8 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+
 /** A mapping that holds slabs, and whether the CUDA driver has pinned it. */
 final class SlabBlock {
     enum State {
@@ -8,6 +11,8 @@ final class SlabBlock {
         PINNED,
         REFUSED
     }
+
+    static final long HUGE_PAGE = 2L << 20;
 
     private final long address;
     private final long size;
@@ -24,6 +29,16 @@ final class SlabBlock {
 
     long size() {
         return size;
+    }
+
+    /**
+     * Has the kernel clear the pages. In steps, because all that maps memory waits for the one under way: other threads that map blocks, and the
+     * CUDA driver, which makes a context.
+     */
+    void populate(Posix posix) {
+        for (long done = 0; done < size; done += HUGE_PAGE) {
+            posix.madvise(address + done, Math.min(HUGE_PAGE, size - done), PosixConstants.MADV_POPULATE_WRITE);
+        }
     }
 
     /** Returns whether pinning was tried. A refusal is final, unless only the program's capture of a graph forbids it: copies are slower. */
