@@ -97,6 +97,9 @@ public final class GdsCommand implements Runnable {
                     .forEach(location -> run(Terminal.ofProcess(), "load", location, "-t", "host", JSON_OPTION));
         }
         HeadStart start = HeadStart.of(args);
+        if (args.length > 0 && args[0].equals(HeadStart.LOAD)) {
+            ShutdownState.announce();
+        }
         int status = run(Terminal.ofProcess(), args);
         start.await();
         System.exit(status);

@@ -17,7 +17,7 @@ final class HeadStart {
     /** A process that ends while the CUDA driver starts could crash; one whose driver hangs must end. */
     private static final long MAX_WAIT_MILLIS = 2000;
 
-    private static final String LOAD = "load";
+    static final String LOAD = "load";
     private static final String CONVERT = "convert";
     private static final String GPU = "gpu:";
     private static final String GPU_OPTION = "--gpu";

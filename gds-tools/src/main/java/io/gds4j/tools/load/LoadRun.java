@@ -5,6 +5,7 @@ import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.http.HttpClients;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
@@ -24,6 +25,7 @@ import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Patience;
 import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -78,17 +80,25 @@ public final class LoadRun {
     private ExitStatus load() throws IOException {
         Targets target = targets(arguments).getFirst();
         CompletableFuture<LoadPlan> placed = planned.thenApply(plan -> placed(plan, target));
-        try (OpenedDriver opened = open(List.of(target))) {
+        OpenedDriver opened = open(List.of(target));
+        LoadResult result = Undo.ifFails(opened::close, () -> {
+            MemoryAllocator memory = opened.driver().allocator();
+            OpenedDriver withContext = placed.isDone() ? opened : opened.after(() -> target.available(memory));
             LoadPlan plan = await(placed);
-            target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
-            LoadResult result;
-            try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
-                result = result(plan, tensors.report(), opened, target,
-                        Inspection.of(tensors, arguments.verify(), arguments.digest(), output));
+            OpenedDriver ready = withContext.after(() -> target.checkRoom(memory, plan.destinationBytes()));
+            LoadedTensors tensors = load(plan, opened.driver(), output);
+            LoadResult loaded = Undo.ifFails(tensors::close, () -> result(plan, tensors.report(), ready, target,
+                    Inspection.of(tensors, arguments.verify(), arguments.digest(), output)));
+            if (!ShutdownState.frees(tensors)) {
+                tensors.close();
             }
-            print(result, plan.checkpoint(), opened.driver());
-            return status(result, output);
+            print(loaded, plan.checkpoint(), opened.driver());
+            return loaded;
+        });
+        if (!ShutdownState.frees(opened)) {
+            opened.close();
         }
+        return status(result, output);
     }
 
     /** Returns a plan with the place of each tensor, which takes a tenth of a second for 10,000 files. */
@@ -102,7 +112,8 @@ public final class LoadRun {
         Targets target = targets(arguments).getFirst();
         try (OpenedDriver opened = open(List.of(target))) {
             LoadPlan plan = plan().to(target.target().kind(), target.device());
-            target.checkRoom(opened.driver().allocator(), Math.min(turns.budget().bytes(), plan.destinationBytes()));
+            OpenedDriver ready = opened.after(() -> target.checkRoom(
+                    opened.driver().allocator(), Math.min(turns.budget().bytes(), plan.destinationBytes())));
             List<TensorInfo> loaded = new ArrayList<>();
             Map<String, String> digests = new LinkedHashMap<>();
             LoadReport report = withProgress(plan, output, listener -> {
@@ -118,7 +129,7 @@ public final class LoadRun {
                     return tensors.report().orElseThrow();
                 }
             });
-            LoadResult result = result(plan, report, opened, target,
+            LoadResult result = result(plan, report, ready, target,
                     new Inspection(loaded, null, arguments.digest() ? digests : null));
             print(result, plan.checkpoint(), opened.driver());
             return ExitStatus.DONE;
@@ -269,6 +280,9 @@ public final class LoadRun {
             return OpenedDriver
                     .open(arguments.backend(), output, settings -> {
                         arguments.directStorage().ifPresent(settings::directStorage);
+                        if (targets.size() == 1 && targets.getFirst().target().isGpu() && arguments.turns().isEmpty()) {
+                            OpenedDriver.onlyLargeBounceBuffers(settings);
+                        }
                         arguments.turns().ifPresent(turns -> OpenedDriver.limitBounceBuffers(
                                 settings, turns.budget().bytes() / BOUNCE_DIVISOR));
                     })

@@ -107,13 +107,18 @@ public record Targets(Target target, String description) {
      * @param bytes size of the allocation
      */
     public void checkRoom(MemoryAllocator allocator, long bytes) {
-        long available = allocator.available(target.kind(), target.device());
+        long available = available(allocator);
         if (bytes > available) {
             throw CommandFailure.device(
                     "OUT_OF_MEMORY",
                     "%s: needs %s, but only %s available; --tensor loads a part"
                             .formatted(target, Units.bytes(bytes), Units.bytes(available)));
         }
+    }
+
+    /** Returns the free bytes of memory. Makes the context of a GPU first. */
+    long available(MemoryAllocator allocator) {
+        return allocator.available(target.kind(), target.device());
     }
 
     /** Returns where a load brings the tensors of a rank. */
