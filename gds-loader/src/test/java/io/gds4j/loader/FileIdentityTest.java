@@ -1,6 +1,7 @@
 package io.gds4j.loader;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileDriver;
@@ -345,9 +346,65 @@ class FileIdentityTest {
                 load.get().handle((tensors, failure) -> null).join();
                 assertThat(load.get()).isCancelled();
                 load.get().cancel(true); // waits for the end
-                assertThat(opens.get()).isLessThan(2 * SHARDS);
+                assertThat(opens).hasValue(4);
             }
         }
+    }
+
+    /** The headers of the new checkpoint are read then; none of its files is opened. */
+    @Test
+    void cancelBetweenBothAttemptsEndsTheLoad() {
+        CompletableFuture<CompletableFuture<LoadedTensors>> known = new CompletableFuture<>();
+        AtomicInteger opens = new AtomicInteger();
+        try (Shards shards = new Shards()) {
+            shards.save(1);
+            Checkpoint checkpoint = Checkpoint.open(folder, new SlowFormat(SHARDS + 1, () -> {
+                known.join().cancel(true); // on the load's own thread
+            }));
+            try (CuFileDriver counting = beforeEachOpen(count -> {
+                opens.set(count);
+                shards.save(2);
+            })) {
+                CompletableFuture<LoadedTensors> load = checkpoint.plan().loadAsync(counting);
+                known.complete(load);
+                load.handle((tensors, failure) -> null).join();
+                assertThat(load).isCancelled();
+                load.cancel(true); // waits for the end
+            }
+        }
+        assertThat(opens).hasValue(1);
+    }
+
+    /** What was read before may be of the old bytes. */
+    @Test
+    void writeDuringALoadOfShardsIsNoReasonToBeginAgain() throws IOException {
+        try (Shards shards = new Shards()) {
+            shards.save(1);
+            List<Path> files = Checkpoint.open(folder).files().stream().map(CheckpointFile::path).toList();
+            for (Path file : files) {
+                Files.setLastModifiedTime(file, FileTime.fromMillis(System.currentTimeMillis() - 3_600_000));
+            }
+            LoadPlan plan = Checkpoint.open(folder).plan();
+            changed(() -> plan.load(driver,
+                    onceOpen(() -> overwrite(files.getFirst(), plan.files().getFirst().dataOffset()))).close());
+        }
+    }
+
+    @Test
+    void failureOfAnotherKindIsNoReasonToBeginAgain() {
+        AtomicInteger opens = new AtomicInteger();
+        try (Shards shards = new Shards()) {
+            shards.save(1);
+            LoadPlan plan = Checkpoint.open(folder).plan();
+            CheckpointException mine = CheckpointException.of(CheckpointRule.READ_FAILED, folder, "a bad sector");
+            try (CuFileDriver failing = beforeEachOpen(count -> {
+                opens.set(count);
+                throw mine;
+            })) {
+                assertThatThrownBy(() -> plan.load(failing)).isSameAs(mine);
+            }
+        }
+        assertThat(opens).hasValue(1);
     }
 
     /** Reads safetensors, and runs an action once, after the header of a file was read. */

@@ -17,6 +17,7 @@ import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
 import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
@@ -33,6 +34,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -175,6 +177,15 @@ class LoadFailureTest {
     }
 
     @Test
+    void errorOfAnAllocationIsThrownAsItIs() {
+        OutOfMemoryError mine = new OutOfMemoryError("mine");
+        backend.allocator().beforeEach(number -> {
+            throw mine;
+        });
+        assertThatThrownBy(() -> plan.load(driver)).isSameAs(mine);
+    }
+
+    @Test
     void readErrorEndsTheLoad() {
         AtomicInteger pieces = new AtomicInteger();
         backend.hook((path, offset) -> {
@@ -274,6 +285,51 @@ class LoadFailureTest {
     }
 
     @Test
+    void interruptTellsTheBytesInPlace() {
+        Thread loading = Thread.currentThread();
+        AtomicLong inPlace = new AtomicLong();
+        backend.hook((path, offset) -> {
+            if (inPlace.get() > 0) {
+                Thread.currentThread().join(); // until the load stops its threads
+            }
+        });
+        CuFileInterruptedException e;
+        try {
+            e = catchThrowableOfType(CuFileInterruptedException.class,
+                    () -> plan.requestsInFlight(1).load(driver, (LoadListener) progress -> {
+                        inPlace.set(progress.bytesDone());
+                        loading.interrupt();
+                    }));
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        assertThat(e.bytesTransferred()).isPositive().isEqualTo(inPlace.get());
+    }
+
+    @Test
+    void interruptEndsTheOpeningOfFiles() {
+        new SafetensorsWriter(folder.resolve("n.safetensors")).tensor("n", DType.U8, 9).write(new TensorPattern(7));
+        AtomicInteger opens = new AtomicInteger();
+        CuFileBackend interrupting = new ForwardingBackend(backend) {
+            @Override
+            public BackendFile handleRegister(FileSource source) {
+                BackendFile opened = super.handleRegister(source);
+                opens.incrementAndGet();
+                Thread.currentThread().interrupt();
+                return opened;
+            }
+        };
+        LoadPlan two = Checkpoint.open(folder).plan();
+        try (CuFileDriver other = CuFileDriver.open(interrupting)) {
+            assertThatThrownBy(() -> two.load(other)).isInstanceOf(CuFileInterruptedException.class);
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        assertThat(opens).hasValue(1);
+        assertThat(backend.allocator().made()).isZero();
+    }
+
+    @Test
     void interruptedThreadLoadsNothing() {
         Thread.currentThread().interrupt();
         try {
@@ -368,6 +424,29 @@ class LoadFailureTest {
         assertThatThrownBy(() -> future.get().join()).isInstanceOf(CancellationException.class);
         // a second cancel, on a thread that the load does not wait for, returns when everything is freed
         assertThat(future.get().cancel(true)).isTrue();
+    }
+
+    /** The thread of the load tells it; a load that the program forgets ends with the JVM. */
+    @Test
+    void listenerMayCancelItsOwnLoadBeforeTheFirstRead() {
+        CompletableFuture<CompletableFuture<LoadedTensors>> known = new CompletableFuture<>();
+        AtomicBoolean daemon = new AtomicBoolean();
+        CompletableFuture<LoadedTensors> future = plan.loadAsync(driver, new LoadListener() {
+            @Override
+            public void progress(LoadProgress now) {
+            }
+
+            @Override
+            public void started(LoadPlan started) {
+                daemon.set(Thread.currentThread().isDaemon());
+                known.join().cancel(true);
+            }
+        });
+        known.complete(future);
+        assertThatThrownBy(future::join).isInstanceOf(CancellationException.class);
+        future.cancel(true); // waits for the end
+        assertThat(backend.reads()).isEmpty();
+        assertThat(daemon).isTrue();
     }
 
     private static void await(CountDownLatch latch) {

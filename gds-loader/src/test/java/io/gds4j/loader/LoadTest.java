@@ -33,8 +33,11 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
 import org.assertj.core.api.ThrowableAssert;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -578,6 +581,55 @@ class LoadTest {
                     tensors.report().headerSeconds() + tensors.report().memorySeconds(),
                     (System.nanoTime() - start) / 1e9);
         }
+    }
+
+    @Test
+    void memorySecondsReachToTheLastAllocation() {
+        writer("one.safetensors").tensor("a", DType.U8, (1 << 20) + 1).write(PATTERN);
+        writer("two.safetensors").tensor("b", DType.U8, (1 << 20) + 1).write(PATTERN);
+        AtomicLong first = new AtomicLong();
+        backend.allocator().beforeEach(number -> {
+            first.compareAndSet(0, System.nanoTime());
+            while (number == 2 && System.nanoTime() - first.get() < 30_000_000) {
+                Thread.onSpinWait();
+            }
+        });
+        try (LoadedTensors tensors = Checkpoint.open(folder).plan().load(driver)) {
+            assertThat(backend.allocator().made()).isEqualTo(2);
+            assertThat(tensors.report().memorySeconds()).isGreaterThanOrEqualTo(0.03);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void loadIsRecorded(boolean succeeds) throws IOException {
+        LoadPlan plan = dense(SafetensorsWriter.Padding.EIGHT).plan();
+        Path dump = folder.resolve("load.jfr");
+        backend.hook((path, offset) -> {
+            if (!succeeds) {
+                throw new IOException("a bad sector");
+            }
+        });
+        try (Recording recording = new Recording()) {
+            recording.enable("gds4j.Checkpoint").withoutThreshold();
+            recording.start();
+            if (succeeds) {
+                plan.load(driver).close();
+            } else {
+                assertThatThrownBy(() -> plan.load(driver)).isInstanceOf(CuFileException.class);
+            }
+            recording.dump(dump);
+        }
+        assertThat(RecordingFile.readAllEvents(dump))
+                .filteredOn(event -> event.getEventType().getName().equals("gds4j.Checkpoint")
+                        && event.getString("checkpoint").equals("dense.safetensors"))
+                .singleElement()
+                .satisfies(event -> {
+                    assertThat(event.getBoolean("save")).isFalse();
+                    assertThat(event.getInt("tensors")).isEqualTo(plan.tensors().size());
+                    assertThat(event.getLong("bytes")).isEqualTo(plan.bytes());
+                    assertThat(event.getBoolean("succeeded")).isEqualTo(succeeds);
+                });
     }
 
     @ParameterizedTest

@@ -2,10 +2,13 @@ package io.gds4j.loader;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.AttentionHeads;
@@ -19,7 +22,9 @@ import io.gds4j.memory.MemoryRange;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -27,6 +32,7 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -108,11 +114,31 @@ class ParallelLoadTest {
                 ParallelReport report = tensors.report();
                 assertThat(report.storageBytes()).isEqualTo(dataBytes(checkpoint)).isEqualTo(plan.storageBytes());
                 assertThat(report.load().bytes()).isEqualTo(checkpoint.bytes());
+                assertThat(report.load().requests()).isEqualTo(plan.requests().size());
                 assertThat(report.ranks()).extracting(RankReport::bytes).allMatch(bytes -> bytes > 0);
                 assertThat(report.ranks().stream().mapToLong(RankReport::bytes).sum()).isEqualTo(plan.deliveredBytes());
             }
             readOnce(plan.storageBytes());
         }
+    }
+
+    @Test
+    void fileThatShrinksDuringAReadForSeveralRanksIsReportedWithItsNewEnd() {
+        Checkpoint checkpoint = llama();
+        ParallelLoadPlan plan =
+                checkpoint.plan().requestsInFlight(1).across(destinations(2), ParallelPlan.replicate());
+        long shorter = checkpoint.files().getFirst().size() - 1000;
+        AtomicBoolean cut = new AtomicBoolean();
+        backend.hook((path, offset) -> {
+            if (!cut.getAndSet(true)) {
+                try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+                    channel.truncate(shorter);
+                }
+            }
+        });
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> plan.load(driver).close());
+        assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
+        assertThat(e.fileOffset()).hasValue(shorter);
     }
 
     private void readOnce(long bytes) {

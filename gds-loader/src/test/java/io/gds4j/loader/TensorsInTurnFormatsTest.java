@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Files of every format in turn, through the engine, in random orders: the bytes are those of a plain load when a slow stream sees them. */
-@Timeout(120)
+@Timeout(value = 40, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TensorsInTurnFormatsTest {
     private static final Path LIBRARIES = Path.of("src/test/resources/io/gds4j/loader/libraries");
     private static final int ROUNDS = Integer.getInteger("gds4j.property.cases", 1);

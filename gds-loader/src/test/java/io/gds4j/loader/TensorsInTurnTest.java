@@ -53,7 +53,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Tensors in turn: refusals of {@code TurnPlan}; failures, the end in each phase, streams and loans of {@code TurnRing}. */
-@Timeout(120)
+@Timeout(value = 40, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TensorsInTurnTest {
     private static final TensorPattern PATTERN = new TensorPattern(76);
     private static final int TENSORS = 8;
@@ -116,6 +116,7 @@ class TensorsInTurnTest {
             @Override
             public void started(LoadPlan of) {
                 assertThat(of).isSameAs(plan);
+                assertThat(files.allocator().open()).as("memory of the turns").isEqualTo(1);
             }
 
             @Override
@@ -271,6 +272,7 @@ class TensorsInTurnTest {
         tensors.close();
         assertThatThrownBy(waiting::join).hasRootCauseInstanceOf(CuFileException.class)
                 .hasMessageContaining("closed");
+        assertThat(tensors.report()).as("what is not read whole").isEmpty();
         refused(CuFileError.INVALID_VALUE, tensors::next);
         // a loop does not end as if there were no more tensors
         refused(CuFileError.INVALID_VALUE, tensors.iterator()::hasNext);
@@ -497,6 +499,7 @@ class TensorsInTurnTest {
     }
 
     @Test
+    @Timeout(120)
     void forgottenLoadEnds() throws InterruptedException {
         forget();
         for (int i = 0; i < Logged.PATIENCE && files.allocator().open() > 0; i++) {
