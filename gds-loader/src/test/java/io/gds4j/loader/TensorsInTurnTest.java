@@ -8,11 +8,14 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
 import io.gds4j.Logged;
+import io.gds4j.compat.CompatBackend;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
@@ -21,6 +24,10 @@ import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
+import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.Gate;
@@ -39,9 +46,13 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -236,6 +247,7 @@ class TensorsInTurnTest {
     void changedFileFailsTheCallAfterTheLastTensor() {
         try (TensorsInTurn tensors = plan.inTurn(driver, Budget.bytes(64 << 20))) {
             TensorInTurn first = tensors.next().orElseThrow();
+            assertThat(files.allocator().bytes()).as("memory").isLessThan(2 * TENSORS * LENGTH);
             first.close();
         }
         Gate last = faults.holdRead(faults.readCount() + TENSORS);
@@ -364,13 +376,82 @@ class TensorsInTurnTest {
         }
     }
 
+    private TensorsInTurn start(LoadPlan of, Budget budget, Duration patience) {
+        return TensorsInTurn.start(of, driver, budget, LoadListener.NONE,
+                of.choice(of.tensors().stream().map(TensorInfo::name).toList()), patience);
+    }
+
+    @Test
+    void patienceBelowAMillisecondEnds() {
+        try (TensorsInTurn tensors = start(plan, TWO, Duration.ofNanos(400_000))) {
+            TensorInTurn one = tensors.next().orElseThrow();
+            TensorInTurn two = tensors.next().orElseThrow();
+            assertThat(refused(CuFileError.IO_ERROR, tensors::next).errno()).hasValue(Errno.ETIMEDOUT);
+            one.close();
+            two.close();
+        }
+    }
+
+    @Test
+    void patienceBeginsWithTheCall() {
+        Duration patience = Duration.ofMillis(200);
+        try (TensorsInTurn tensors = start(plan, TWO, patience)) {
+            TensorInTurn one = tensors.next().orElseThrow();
+            TensorInTurn two = tensors.next().orElseThrow();
+            refused(CuFileError.IO_ERROR, tensors::next);
+            long begin = System.nanoTime();
+            refused(CuFileError.IO_ERROR, tensors::next);
+            assertThat(System.nanoTime() - begin).isGreaterThanOrEqualTo(patience.toNanos());
+            one.close();
+            two.close();
+        }
+    }
+
+    /** Two tensors of one MiB, and one of two that needs the memory of both. */
+    private LoadPlan growing() {
+        Path sizes = folder.resolve("sizes.safetensors");
+        new SafetensorsWriter(sizes).sorted(false).tensor("a", DType.U8, LENGTH)
+                .tensor("b", DType.U8, LENGTH).tensor("c", DType.U8, 2 * LENGTH).write(PATTERN);
+        return Checkpoint.open(sizes).plan();
+    }
+
+    @Test
+    void patienceBeginsAgainWhenAnotherTensorIsClosed() throws Exception {
+        for (Duration patience = Duration.ofMillis(400);; patience = patience.multipliedBy(2)) {
+            try (TensorsInTurn tensors = start(growing(), Budget.bytes(7 << 19), patience)) {
+                TensorInTurn a = tensors.next().orElseThrow();
+                TensorInTurn b = tensors.next().orElseThrow();
+                CompletableFuture<String> late = new CompletableFuture<>();
+                Thread consumer = Thread.ofPlatform().daemon().start(() -> late.complete(
+                        catchThrowableOfType(CuFileException.class, tensors::next).getMessage()));
+                long half = System.nanoTime() + patience.toNanos() / 2;
+                while (System.nanoTime() < half || consumer.getState() == Thread.State.RUNNABLE) {
+                    Thread.onSpinWait();
+                }
+                long closed = System.nanoTime();
+                a.close();
+                String message = late.get(30, TimeUnit.SECONDS);
+                long waited = System.nanoTime() - closed;
+                b.close();
+                if (message.contains("1 tensors are open")) { // else this thread was too slow
+                    assertThat(waited).isGreaterThanOrEqualTo(patience.toNanos());
+                    return;
+                }
+            }
+        }
+    }
+
     /** Returns a plan of small tensors, which are gathered: they are read before they have a place. */
     private LoadPlan gathered() {
+        return gathered(24, 40_001);
+    }
+
+    private LoadPlan gathered(int tensors, long bytes) {
         Path small = folder.resolve("small.safetensors");
         SafetensorsWriter writer = new SafetensorsWriter(small);
-        for (int i = 0; i < 24; i++) {
+        for (int i = 0; i < tensors; i++) {
             // the alignment forbids one run
-            writer.tensor("s" + i, DType.U8, 40_001);
+            writer.tensor("s" + i, DType.U8, bytes);
         }
         writer.write(PATTERN);
         return Checkpoint.open(small).plan().alignment(4096).requestsInFlight(1);
@@ -386,13 +467,24 @@ class TensorsInTurnTest {
         });
         TensorsInTurn tensors = gathered().inTurn(driver, TWO);
         await(reading);
-        Thread closing = Thread.ofPlatform().start(tensors::close);
-        while (closing.getState() != Thread.State.WAITING) {
+        CompletableFuture<TensorInTurn> waiting = next(tensors);
+        assertWaits(waiting);
+        Thread closing = Thread.ofPlatform().daemon().start(tensors::close);
+        try {
+            whileNotWaiting(closing);
+            assertThat(files.allocator().open()).as("ring and staging").isEqualTo(2);
+            assertThatThrownBy(() -> waiting.get(20, TimeUnit.SECONDS)).as("consumer")
+                    .isInstanceOf(ExecutionException.class).hasMessageContaining("closed");
+        } finally {
+            go.countDown();
+            closing.join();
+        }
+    }
+
+    private static void whileNotWaiting(Thread thread) {
+        while (thread.getState() != Thread.State.WAITING && thread.isAlive()) {
             Thread.onSpinWait();
         }
-        assertThat(files.allocator().open()).as("ring and staging").isEqualTo(2);
-        go.countDown();
-        closing.join();
     }
 
     @Test
@@ -410,6 +502,103 @@ class TensorsInTurnTest {
                 turn.close();
             });
         }
+    }
+
+    /** The load lacked room before, and reads what has no place yet. */
+    @Test
+    void slowReadAfterALackOfRoomIsNone() throws Exception {
+        LoadPlan gathered = gathered(200, 5_001);
+        AtomicBoolean holds = new AtomicBoolean();
+        CountDownLatch reading = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        files.hook((path, offset) -> {
+            if (holds.get()) {
+                reading.countDown();
+                go.await();
+            }
+        });
+        List<TensorInTurn> open = new CopyOnWriteArrayList<>();
+        try (TensorsInTurn tensors = start(gathered, Budget.bytes(1 << 20), Duration.ofMillis(20))) {
+            assertThat(catchThrowableOfType(CuFileException.class, () -> {
+                while (true) {
+                    open.add(tensors.next().orElseThrow());
+                }
+            }).errno()).hasValue(Errno.ETIMEDOUT);
+            holds.set(true);
+            open.forEach(TensorInTurn::close);
+            open.clear();
+            CompletableFuture<TensorInTurn> behind = new CompletableFuture<>();
+            Thread consumer = Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    while (go.getCount() > 0) {
+                        open.add(tensors.next().orElseThrow());
+                    }
+                    behind.complete(open.getLast());
+                } catch (CuFileException e) {
+                    behind.completeExceptionally(e);
+                }
+            });
+            await(reading);
+            while ((open.isEmpty() || consumer.getState() != Thread.State.WAITING) && consumer.isAlive()) {
+                Thread.onSpinWait();
+            }
+            go.countDown();
+            check(behind.get(30, TimeUnit.SECONDS).tensor());
+        } finally {
+            go.countDown();
+            open.forEach(TensorInTurn::close);
+        }
+    }
+
+    /** Takes the next tensor on a thread of its own. */
+    private static CompletableFuture<TensorInTurn> next(TensorsInTurn tensors) {
+        CompletableFuture<TensorInTurn> next = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().start(() -> {
+            try {
+                next.complete(tensors.next().orElseThrow());
+            } catch (CuFileException e) {
+                next.completeExceptionally(e);
+            }
+        });
+        return next;
+    }
+
+    private static void assertWaits(CompletableFuture<TensorInTurn> next) {
+        assertThatThrownBy(() -> next.get(200, TimeUnit.MILLISECONDS)).isInstanceOf(TimeoutException.class);
+    }
+
+    /** Another thread of the load lacks room meanwhile, for a later tensor. */
+    @Test
+    void slowReadOfATensorWithAPlaceIsNoLackOfRoom() throws Exception {
+        TensorInfo second = plan.tensors().get(1);
+        CountDownLatch go = new CountDownLatch(1);
+        files.hook((path, offset) -> {
+            if (offset >= second.fileOffset() && offset < second.fileOffset() + second.length()) {
+                go.await();
+            }
+        });
+        try (TensorsInTurn tensors = start(plan.requestsInFlight(2), TWO, Duration.ofMillis(20))) {
+            TensorInTurn one = tensors.next().orElseThrow();
+            CompletableFuture<TensorInTurn> two = next(tensors);
+            assertWaits(two);
+            go.countDown();
+            check(two.get(30, TimeUnit.SECONDS).tensor());
+            two.join().close();
+            one.close();
+        } finally {
+            go.countDown();
+        }
+    }
+
+    @Test
+    void closeDropsTensorsThatAreReady() {
+        TensorsInTurn tensors = plan.inTurn(driver, Budget.bytes(64 << 20));
+        tensors.next().orElseThrow().close();
+        while (tensors.report().isEmpty()) {
+            Thread.onSpinWait();
+        }
+        tensors.close();
+        refused(CuFileError.INVALID_VALUE, tensors::next);
     }
 
     @Test
@@ -441,10 +630,7 @@ class TensorsInTurnTest {
 
     @Test
     void consumerHearsThatAStreamHasLeftTooLittleRoom() throws Exception {
-        Path sizes = folder.resolve("sizes.safetensors");
-        new SafetensorsWriter(sizes).sorted(false).tensor("a", DType.U8, LENGTH)
-                .tensor("b", DType.U8, LENGTH).tensor("c", DType.U8, 2 * LENGTH).write(PATTERN);
-        LoadPlan three = Checkpoint.open(sizes).plan();
+        LoadPlan three = growing();
         CountDownLatch go = new CountDownLatch(1);
         try (CuFileDriver compat = CuFileDriver.open(CuFileConfig.defaults(), "compat");
                 HostStream host = HostStream.create();
@@ -473,6 +659,105 @@ class TensorsInTurnTest {
             check(c.tensor());
             c.close();
         }
+    }
+
+    @Test
+    void memoryOfSeveralTensorsStaysUntilAllTheirStreamsHavePassed() throws Exception {
+        Path pair = folder.resolve("pair.safetensors");
+        new SafetensorsWriter(pair).sorted(false).tensor("a", DType.U8, 40_001).tensor("b", DType.U8, 40_001)
+                .tensor("c", DType.U8, LENGTH).write(PATTERN);
+        LoadPlan three = Checkpoint.open(pair).plan();
+        CountDownLatch go = new CountDownLatch(1);
+        try (CuFileDriver compat = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+                HostStream quick = HostStream.create();
+                HostStream slow = HostStream.create();
+                CuFileStream one = compat.stream(quick.address());
+                CuFileStream other = compat.stream(slow.address());
+                TensorsInTurn tensors = three.inTurn(compat, Budget.bytes(
+                        TensorsInTurnOracleTest.least(budget -> three.inTurn(compat, budget))))) {
+            try {
+                slow.enqueue(() -> Uninterruptibly.await(() -> go.await(60, TimeUnit.SECONDS)));
+                tensors.next().orElseThrow().close(one);
+                tensors.next().orElseThrow().close(other);
+                quick.synchronize();
+                CompletableFuture<TensorInTurn> next = next(tensors);
+                assertWaits(next);
+                go.countDown();
+                TensorInTurn c = next.get(30, TimeUnit.SECONDS);
+                check(c.tensor());
+                c.close();
+            } finally {
+                go.countDown();
+            }
+        }
+    }
+
+    @Test
+    void streamThatIsClosedLeavesATensorOpen() {
+        try (CuFileDriver compat = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+                HostStream host = HostStream.create();
+                TensorsInTurn tensors = plan.inTurn(compat, TWO)) {
+            CuFileStream stream = compat.stream(host.address());
+            stream.close();
+            TensorInTurn turn = tensors.next().orElseThrow();
+            refused(CuFileError.INVALID_VALUE, () -> turn.close(stream));
+            assertThat(turn.isOpen()).isTrue();
+            check(turn.tensor());
+            turn.close();
+            turn.close(stream);
+            int more = 0;
+            for (TensorInTurn each : tensors) {
+                check(each.tensor());
+                more++;
+            }
+            assertThat(more).isEqualTo(TENSORS - 1);
+        }
+    }
+
+    @Test
+    void streamsOfTensorsShareAnOpenFileThatIsClosed() {
+        AtomicInteger opened = new AtomicInteger();
+        AtomicInteger closed = new AtomicInteger();
+        CuFileBackend counting = new ForwardingBackend(
+                new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), new FakeCuda(1, 64L << 20).available())) {
+            @Override
+            public BackendFile handleRegister(FileSource source) {
+                opened.incrementAndGet();
+                return super.handleRegister(source);
+            }
+
+            @Override
+            public void handleDeregister(BackendFile one) {
+                closed.incrementAndGet();
+                super.handleDeregister(one);
+            }
+        };
+        try (CuFileDriver compat = CuFileDriver.open(counting);
+                HostStream host = HostStream.create();
+                CuFileStream stream = compat.stream(host.address())) {
+            try (TensorsInTurn tensors = plan.inTurn(compat, TWO)) {
+                for (int i = 0; i < TENSORS; i++) {
+                    tensors.next().orElseThrow().close(stream);
+                }
+            }
+            assertThat(opened).as("the load's and the streams'").hasValue(2);
+            assertThat(closed).hasValue(2);
+        }
+    }
+
+    @Test
+    void tensorsWithoutBytesComeInTurn() {
+        Path empty = folder.resolve("empty.safetensors");
+        new SafetensorsWriter(empty).tensor("a", DType.F32, 0).tensor("b", DType.U8, 3, 0).write(PATTERN);
+        List<String> names = new ArrayList<>();
+        try (CuFileDriver compat = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+                TensorsInTurn tensors = Checkpoint.open(empty).plan().inTurn(compat, TWO)) {
+            for (TensorInTurn turn : tensors) {
+                names.add(turn.tensor().name());
+                assertThat(turn.tensor().length()).isZero();
+            }
+        }
+        assertThat(names).containsExactlyInAnyOrder("a", "b");
     }
 
     @Test
