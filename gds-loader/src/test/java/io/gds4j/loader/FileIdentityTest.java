@@ -385,8 +385,13 @@ class FileIdentityTest {
                 Files.setLastModifiedTime(file, FileTime.fromMillis(System.currentTimeMillis() - 3_600_000));
             }
             LoadPlan plan = Checkpoint.open(folder).plan();
-            changed(() -> plan.load(driver,
-                    onceOpen(() -> overwrite(files.getFirst(), plan.files().getFirst().dataOffset()))).close());
+            AtomicInteger started = new AtomicInteger();
+            changed(() -> plan.load(driver, onceOpen(() -> {
+                if (started.incrementAndGet() == 1) {
+                    overwrite(files.getFirst(), plan.files().getFirst().dataOffset());
+                }
+            })).close());
+            assertThat(started).hasValue(1);
         }
     }
 
