@@ -20,6 +20,7 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.lang.ref.Reference;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -97,11 +98,13 @@ public final class GdsCommand implements Runnable {
                     .forEach(location -> run(Terminal.ofProcess(), "load", location, "-t", "host", JSON_OPTION));
         }
         HeadStart start = HeadStart.of(args);
+        Terminal terminal = Terminal.ofProcess();
         if (args.length > 0 && args[0].equals(HeadStart.LOAD)) {
-            ShutdownState.announce();
+            terminal = terminal.ofLastRun();
         }
-        int status = run(Terminal.ofProcess(), args);
+        int status = run(terminal, args);
         start.await();
+        Reference.reachabilityFence(terminal);
         System.exit(status);
     }
 

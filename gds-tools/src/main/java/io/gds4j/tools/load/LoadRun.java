@@ -25,7 +25,6 @@ import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Patience;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -89,15 +88,11 @@ public final class LoadRun {
             LoadedTensors tensors = load(plan, opened.driver(), output);
             LoadResult loaded = Undo.ifFails(tensors::close, () -> result(plan, tensors.report(), ready, target,
                     Inspection.of(tensors, arguments.verify(), arguments.digest(), output)));
-            if (!ShutdownState.frees(tensors)) {
-                tensors.close();
-            }
+            output.terminal().leave(tensors, LoadedTensors::close);
             print(loaded, plan.checkpoint(), opened.driver());
             return loaded;
         });
-        if (!ShutdownState.frees(opened)) {
-            opened.close();
-        }
+        output.terminal().leave(opened, OpenedDriver::close);
         return status(result, output);
     }
 

@@ -1,26 +1,8 @@
 package io.gds4j.tools.terminal;
 
-import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
-
-/** Detects that a signal is ending the process, or that the process ends with its command. */
+/** Detects that a signal is ending the process. */
 public final class ShutdownState {
-    /** What the end of the process frees. Referred to here, because gds4j warns of what a program forgot to close. */
-    private static final List<AutoCloseable> LEFT = new CopyOnWriteArrayList<>();
-
-    private static volatile boolean announced;
-
     private ShutdownState() {
-    }
-
-    /** Announces that the process ends with the command that it runs now. */
-    public static void announce() {
-        announced = true;
-    }
-
-    /** Returns whether the process frees this, because the end was {@link #announce announced}; else the caller closes it. */
-    public static boolean frees(AutoCloseable left) {
-        return announced && LEFT.add(left);
     }
 
     /** Removes a shutdown hook. Returns false if the process is ending: then the hook runs, or has run. */

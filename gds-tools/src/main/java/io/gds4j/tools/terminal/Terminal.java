@@ -9,11 +9,13 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,9 +26,10 @@ import org.jspecify.annotations.Nullable;
  * @param environment environment variables
  * @param errIsTerminal whether {@code err} is a terminal; evaluated only when needed, because it loads libc bindings
  * @param outIsTerminal whether {@code out} is a terminal; evaluated only when needed
+ * @param left what a run leaves to the end of the process, which comes at once; null if the process goes on
  */
 public record Terminal(PrintStream out, PrintStream err, Map<String, String> environment,
-        BooleanSupplier errIsTerminal, BooleanSupplier outIsTerminal) {
+        BooleanSupplier errIsTerminal, BooleanSupplier outIsTerminal, @Nullable List<AutoCloseable> left) {
 
     private static final int STANDARD_OUTPUT = 1;
     private static final int STANDARD_ERROR = 2;
@@ -34,6 +37,12 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
     private static final int DEFAULT_ROWS = 24;
     private static final int MIN_COLUMNS = 40;
     private static final int MAX_COLUMNS = 200;
+
+    /** A terminal of a process that goes on. */
+    public Terminal(PrintStream out, PrintStream err, Map<String, String> environment,
+            BooleanSupplier errIsTerminal, BooleanSupplier outIsTerminal) {
+        this(out, err, environment, errIsTerminal, outIsTerminal, null);
+    }
 
     /** The terminal of this process. */
     public static Terminal ofProcess() {
@@ -43,6 +52,20 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
                 System.getenv(),
                 () -> TerminalQueries.isTerminal(STANDARD_ERROR),
                 () -> TerminalQueries.isTerminal(STANDARD_OUTPUT));
+    }
+
+    /** Returns this terminal for the last run of the process. It holds what the run leaves, since gds4j warns of what nobody closed. */
+    public Terminal ofLastRun() {
+        return new Terminal(out, err, environment, errIsTerminal, outIsTerminal, new ArrayList<>());
+    }
+
+    /** Leaves this to the end of the process, or closes it if the process goes on. */
+    public <T extends AutoCloseable> void leave(T open, Consumer<T> close) {
+        if (left == null) {
+            close.accept(open);
+        } else {
+            left.add(open);
+        }
     }
 
     /** Prints a JSON object on one line of {@code out}. */
