@@ -65,4 +65,4 @@ finish() {
 
 # The options of a JVM that measures, and of one in which the launcher runs gds load.
 jvm_options="-XX:+UseSerialGC -Xms128m -Xmn96m --enable-native-access=ALL-UNNAMED"
-launcher_options="$jvm_options -Xms352m -Xmn320m -XX:SurvivorRatio=30 -Xmx2g -XX:+UseTransparentHugePages -XX:ReservedCodeCacheSize=240m -Djdk.httpclient.bufsize=262144 -XX:TieredStopAtLevel=1"
+launcher_options="$jvm_options -Xms352m -Xmn320m -XX:SurvivorRatio=30 -Xmx2g -XX:+UseTransparentHugePages -XX:ReservedCodeCacheSize=128m -Djdk.httpclient.bufsize=262144 -XX:TieredStopAtLevel=1"

@@ -44,10 +44,11 @@ class LauncherIT {
         assertThat(run.out()).startsWith("gds4j ").contains("JDK").contains("libcufile");
     }
 
-    @Test
-    void smallerHeapThanTheLaunchersOwnServes() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"-Xmx100m", "-XX:MaxHeapSize=100m"})
+    void smallerHeapThanTheLaunchersOwnServes(String heap) throws Exception {
         Map<String, String> environment = new HashMap<>(NO_BUILD);
-        environment.put("GDS_JAVA_OPTS", "-Xmx100m");
+        environment.put("GDS_JAVA_OPTS", heap);
         Run run = Run.of(folder, environment, List.of(LAUNCHER.toString(), "--version"));
         assertThat(run.err()).isEmpty();
         assertThat(run.status()).isZero();

@@ -82,9 +82,8 @@ public final class LoadRun {
         OpenedDriver opened = open(List.of(target));
         LoadResult result = Undo.ifFails(opened::close, () -> {
             MemoryAllocator memory = opened.driver().allocator();
-            OpenedDriver withContext = placed.isDone() ? opened : opened.after(() -> target.available(memory));
             LoadPlan plan = await(placed);
-            OpenedDriver ready = withContext.after(() -> target.checkRoom(memory, plan.destinationBytes()));
+            OpenedDriver ready = opened.after(() -> target.checkRoom(memory, plan.destinationBytes()));
             LoadedTensors tensors = load(plan, opened.driver(), output);
             LoadResult loaded = Undo.ifFails(tensors::close, () -> result(plan, tensors.report(), ready, target,
                     Inspection.of(tensors, arguments.verify(), arguments.digest(), output)));
@@ -272,7 +271,7 @@ public final class LoadRun {
     /** Opens the driver while headers are read. Of two failures the checkpoint's is thrown. */
     private OpenedDriver open(List<Targets> targets) {
         try {
-            return OpenedDriver
+            OpenedDriver opened = OpenedDriver
                     .open(arguments.backend(), output, settings -> {
                         arguments.directStorage().ifPresent(settings::directStorage);
                         if (targets.size() == 1 && targets.getFirst().target().isGpu() && arguments.turns().isEmpty()) {
@@ -282,6 +281,9 @@ public final class LoadRun {
                                 settings, turns.budget().bytes() / BOUNCE_DIVISOR));
                     })
                     .preparedFor(targets);
+            // the time of a context that is not there yet is the driver's, not that of headers
+            return Undo.ifFails(opened::close, () -> planned.isDone() ? opened
+                    : opened.after(() -> targets.getFirst().available(opened.driver().allocator())));
         } catch (RuntimeException e) {
             plan();
             if (e instanceof CuFileException refusal && refusal.error() == CuFileError.PLATFORM_NOT_SUPPORTED) {
