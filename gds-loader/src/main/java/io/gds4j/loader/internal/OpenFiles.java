@@ -31,7 +31,7 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     private static final int MIN = 8;
     /**
      * Each time a process has twice as many descriptors as ever before, from 64 on, Linux lets all its threads that open files wait for
-     * an RCU grace period: 6 to 25 ms. Nothing is gained by more.
+     * an RCU grace period: 6 to 8 ms on two processors. Nothing is gained by more files.
      */
     private static final int MAX = 448;
     /** Soft limit of most systems, for those that do not tell theirs. */
