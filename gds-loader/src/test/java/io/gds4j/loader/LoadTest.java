@@ -358,7 +358,7 @@ class LoadTest {
         backend.hook((path, offset) -> {
             if (waits.getAndIncrement() < 3) {
                 try {
-                    three.await(60, TimeUnit.SECONDS);
+                    three.await(20, TimeUnit.SECONDS);
                 } catch (BrokenBarrierException | TimeoutException e) {
                     throw new IOException("three reads were never in flight at the same time", e);
                 }
