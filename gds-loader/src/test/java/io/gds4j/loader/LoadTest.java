@@ -36,8 +36,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
-import jdk.jfr.Recording;
-import jdk.jfr.consumer.RecordingFile;
 import org.assertj.core.api.ThrowableAssert;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -604,32 +602,20 @@ class LoadTest {
     @ValueSource(booleans = {true, false})
     void loadIsRecorded(boolean succeeds) throws IOException {
         LoadPlan plan = dense(SafetensorsWriter.Padding.EIGHT).plan();
-        Path dump = folder.resolve("load.jfr");
         backend.hook((path, offset) -> {
             if (!succeeds) {
                 throw new IOException("a bad sector");
             }
         });
-        try (Recording recording = new Recording()) {
-            recording.enable("gds4j.Checkpoint").withoutThreshold();
-            recording.start();
+        try (CheckpointRecording recording = new CheckpointRecording()) {
             if (succeeds) {
                 plan.load(driver).close();
             } else {
                 assertThatThrownBy(() -> plan.load(driver)).isInstanceOf(CuFileException.class);
             }
-            recording.dump(dump);
+            recording.check(folder.resolve("load.jfr"), "dense.safetensors", false, plan.tensors().size(), plan.bytes(),
+                    succeeds);
         }
-        assertThat(RecordingFile.readAllEvents(dump))
-                .filteredOn(event -> event.getEventType().getName().equals("gds4j.Checkpoint")
-                        && event.getString("checkpoint").equals("dense.safetensors"))
-                .singleElement()
-                .satisfies(event -> {
-                    assertThat(event.getBoolean("save")).isFalse();
-                    assertThat(event.getInt("tensors")).isEqualTo(plan.tensors().size());
-                    assertThat(event.getLong("bytes")).isEqualTo(plan.bytes());
-                    assertThat(event.getBoolean("succeeded")).isEqualTo(succeeds);
-                });
     }
 
     @ParameterizedTest

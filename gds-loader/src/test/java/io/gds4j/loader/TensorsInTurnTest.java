@@ -361,8 +361,7 @@ class TensorsInTurnTest {
 
     @Test
     void openTensorsThatLeaveNoRoomFailTheConsumer() {
-        try (TensorsInTurn tensors = TensorsInTurn.start(plan, driver, TWO, LoadListener.NONE,
-                plan.choice(plan.tensors().stream().map(TensorInfo::name).toList()), Duration.ofMillis(20))) {
+        try (TensorsInTurn tensors = start(plan, TWO, Duration.ofMillis(20))) {
             TensorInTurn one = tensors.next().orElseThrow();
             TensorInTurn two = tensors.next().orElseThrow();
             CuFileException late = refused(CuFileError.IO_ERROR, tensors::next);
@@ -491,8 +490,7 @@ class TensorsInTurnTest {
     void slowReadIsNoLackOfRoom() {
         LoadPlan gathered = gathered();
         files.hook((path, offset) -> Thread.sleep(5));
-        try (TensorsInTurn tensors = TensorsInTurn.start(gathered, driver, TWO, LoadListener.NONE,
-                gathered.choice(gathered.tensors().stream().map(TensorInfo::name).toList()), Duration.ofMillis(1))) {
+        try (TensorsInTurn tensors = start(gathered, TWO, Duration.ofMillis(1))) {
             List<TensorInTurn> open = new ArrayList<>();
             for (int i = 0; i < 24; i++) {
                 open.add(tensors.next().orElseThrow());

@@ -29,7 +29,9 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileAttributeView;
 import java.nio.file.attribute.UserPrincipalLookupService;
 import java.nio.file.spi.FileSystemProvider;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
@@ -196,27 +198,19 @@ final class FolderStore {
         public DirectoryStream<Path> newDirectoryStream(Path folder, DirectoryStream.Filter<? super Path> filter)
                 throws IOException {
             test.at("list " + name(folder));
-            DirectoryStream<Path> all = Files.newDirectoryStream(real(folder));
+            List<Path> found = new ArrayList<>();
+            try (DirectoryStream<Path> entries = Files.newDirectoryStream(real(folder))) {
+                entries.forEach(entry -> found.add(path(entry)));
+            }
             return new DirectoryStream<>() {
                 @Override
                 public Iterator<Path> iterator() {
-                    Iterator<Path> paths = all.iterator();
-                    return new Iterator<>() {
-                        @Override
-                        public boolean hasNext() {
-                            return paths.hasNext();
-                        }
-
-                        @Override
-                        public Path next() {
-                            return path(paths.next());
-                        }
-                    };
+                    return found.iterator();
                 }
 
                 @Override
-                public void close() throws IOException {
-                    all.close();
+                public void close() {
+                    // nothing is open
                 }
             };
         }

@@ -8,6 +8,7 @@ import io.gds4j.HostStream;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.CheckpointRecording;
 import io.gds4j.loader.MemoryFolder;
 import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryAllocation;
@@ -26,8 +27,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-import jdk.jfr.Recording;
-import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -185,10 +184,7 @@ class SaveJobTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void saveIsRecorded(boolean succeeds) throws IOException {
-        Path dump = folder.resolve("save.jfr");
-        try (Recording recording = new Recording(); Tensors tensors = Tensors.small(driver, 1)) {
-            recording.enable("gds4j.Checkpoint").withoutThreshold();
-            recording.start();
+        try (CheckpointRecording recording = new CheckpointRecording(); Tensors tensors = Tensors.small(driver, 1)) {
             cancelledAt = succeeds ? "nothing" : "reserve";
             SavePlan plan = tensors.plan().options(IN_TURN).toFolder(folder.resolve("recorded"));
             if (succeeds) {
@@ -196,17 +192,7 @@ class SaveJobTest {
             } else {
                 assertThatThrownBy(() -> run(plan)).isInstanceOf(CuFileInterruptedException.class);
             }
-            recording.dump(dump);
-            assertThat(RecordingFile.readAllEvents(dump))
-                    .filteredOn(event -> event.getEventType().getName().equals("gds4j.Checkpoint")
-                            && event.getString("checkpoint").equals("recorded"))
-                    .singleElement()
-                    .satisfies(event -> {
-                        assertThat(event.getBoolean("save")).isTrue();
-                        assertThat(event.getInt("tensors")).isEqualTo(plan.tensors());
-                        assertThat(event.getLong("bytes")).isEqualTo(plan.bytes());
-                        assertThat(event.getBoolean("succeeded")).isEqualTo(succeeds);
-                    });
+            recording.check(folder.resolve("save.jfr"), "recorded", true, plan.tensors(), plan.bytes(), succeeds);
         }
     }
 
