@@ -54,7 +54,7 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
                 () -> TerminalQueries.isTerminal(STANDARD_OUTPUT));
     }
 
-    /** Returns this terminal for the last run of the process. It holds what the run leaves, since gds4j warns of what nobody closed. */
+    /** Returns this terminal for the last run of the process. It holds what the run leaves open: the collector would have gds4j warn of it. */
     public Terminal ofLastRun() {
         return new Terminal(out, err, environment, errIsTerminal, outIsTerminal, new ArrayList<>());
     }

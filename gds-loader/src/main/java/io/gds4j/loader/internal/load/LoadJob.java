@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
 public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
     /** Bytes of small works that a thread takes at once: the kernel clears a huge page for each thread that first writes to it. */
     private static final long TAKEN = 2L << 20;
-    /** So many times each thread takes work at least, or the last one would work alone. */
+    /** Each thread takes work that many times at least: with fewer, one thread would long work alone at the end. */
     private static final int TURNS = 8;
 
     /**
@@ -123,7 +123,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         this.workers = new Workers("gds-load-", inFlight, parts.size() + allocating, Reader::new);
     }
 
-    /** Cuts works into parts of so many bytes, or of one work. */
+    /** Cuts works into parts. A part ends with the work by which it has that many bytes. */
     private static List<List<Work>> parts(List<Work> works, long bytes) {
         List<List<Work>> parts = new ArrayList<>();
         int begin = 0;
