@@ -134,6 +134,20 @@ class LoadTest {
     }
 
     @Test
+    void filesOfALoadAreOpenWithinABound() {
+        int shards = 600;
+        for (int i = 1; i <= shards; i++) {
+            writer("model-%05d-of-%05d.safetensors".formatted(i, shards)).tensor("t" + i, DType.U8, 100 + i).write(PATTERN);
+        }
+        try (LoadedTensors tensors = Checkpoint.open(folder).plan().load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.names()).hasSize(shards);
+        }
+        // as operations.md says; fewer where the process may have fewer descriptors
+        assertThat(backend.mostOpenFiles()).isBetween(8, 448);
+    }
+
+    @Test
     void pageAlignedDataIsReadToPageAlignedMemory() {
         try (LoadedTensors tensors = dense(SafetensorsWriter.Padding.PAGE).plan().load(driver)) {
             check(tensors, 256);
