@@ -215,7 +215,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     /**
      * Reads a range of the file once and copies its parts to several destinations, such as memory of several GPUs. The parts of a
-     * row-major matrix are rows with a pitch. Bytes of the range that no copy names are read and dropped.
+     * row-major matrix are rows with a pitch. Bytes of the range that no copy names count, read or not.
      *
      * @param fileOffset first byte in the file
      * @param length bytes to read, 0 to 2^62

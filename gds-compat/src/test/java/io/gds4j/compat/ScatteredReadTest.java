@@ -2,19 +2,23 @@ package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.BufferRight;
 import io.gds4j.BufferWindow;
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
@@ -147,6 +151,74 @@ class ScatteredReadTest {
                 assertThat(Arrays.mismatch(bytes, expected)).isEqualTo(-1);
             }
         }
+    }
+
+    /** Fragments that host memory receives without slabs: what lies between them is not read, and counts up to the end of the file. */
+    @Test
+    void longFragmentsOfTheHostAreReadWithoutTheirGaps() {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 2 * SIZE, 0)) {
+            for (int round = 0; round < 50; round++) {
+                String what = "-Dgds4j.property.seed=%d, round %d".formatted(seed, round);
+                byte[] expected = new byte[2 * SIZE];
+                driver.allocator().fill(memory.range(), (byte) 0);
+                long offset = random.nextInt(SIZE);
+                List<ScatterCopy> copies = new ArrayList<>();
+                long at = random.nextInt(3000);
+                int to = 2 * SIZE;
+                long bytes = 0;
+                for (int i = 1 + random.nextInt(9); i > 0; i--) {
+                    int width = (64 << 10) + random.nextInt(1 << 19);
+                    to -= width + random.nextInt(2) * random.nextInt(100);
+                    copies.add(new ScatterCopy(at, width, memory, to));
+                    int there = (int) Math.clamp(SIZE - offset - at, 0, width);
+                    System.arraycopy(content, (int) Math.min(SIZE, offset + at), expected, to, there);
+                    bytes += there;
+                    at += width + random.nextInt(2) * random.nextInt(200_000);
+                }
+                long length = at;
+                IoResult result = new IoResult();
+                assertThat(handle.readScattered(offset, length, copies, result)).as(what)
+                        .isEqualTo(Math.min(length, SIZE - offset));
+                assertThat(result.bytesByPath().values().stream().mapToLong(Long::longValue).sum()).as(what)
+                        .isEqualTo(bytes);
+                byte[] read = new byte[2 * SIZE];
+                driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(read));
+                assertThat(Arrays.mismatch(read, expected)).as(what).isEqualTo(-1);
+            }
+        }
+    }
+
+    /** A fragment that cannot be read ends the request behind the one before it, whatever others have. */
+    @Test
+    void fragmentThatFailsIsNamedWithTheBytesBefore() throws Exception {
+        Posix posix = PosixOverlay.of((call, arguments, kernel) -> call.getName().equals("pread")
+                && arguments[arguments.length - 1].equals(700_123L) ? (Object) (long) -Errno.EIO : kernel.call());
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment().build();
+        try (CuFileDriver failing = CuFileDriver.open(new CompatBackend(config, posix, cuda.available()));
+                CuFileHandle broken = failing.openFile(file, StandardOpenOption.READ);
+                MemoryAllocation memory = failing.allocator().allocate(MemoryKind.HOST, 3 << 20, 0)) {
+            List<ScatterCopy> copies = List.of(new ScatterCopy(100, 600_000, memory, 2 << 20),
+                    new ScatterCopy(700_000, 600_000, memory, 0), new ScatterCopy(1_300_000, 600_000, memory, 1 << 20));
+            CuFileException e = catchThrowableOfType(CuFileException.class,
+                    () -> broken.readScattered(123, 2_000_000, copies));
+            assertThat(e.errno()).hasValue(Errno.EIO);
+            assertThat(e.path()).contains(file);
+            assertThat(e.fileOffset()).hasValue(123);
+            assertThat(e.size()).hasValue(2_000_000);
+            assertThat(e.bytesTransferred()).isEqualTo(700_000);
+        }
+    }
+
+    @Test
+    void interruptEndsAReadWithoutSlabs() {
+        MemoryAllocation memory = memories.getFirst();
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> handle.readScattered(0, SIZE,
+                List.of(new ScatterCopy(0, 100_000, memory, 0), new ScatterCopy(200_000, 100_000, memory, 100_000))))
+                .isInstanceOfSatisfying(CuFileInterruptedException.class,
+                        e -> assertThat(e.bytesTransferred()).isZero());
     }
 
     @Test

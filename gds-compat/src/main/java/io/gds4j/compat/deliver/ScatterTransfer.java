@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Moves pieces between the file and slabs, and their rows between slabs and fragments of memory, of the host and of several GPUs. Of a read
- * that is gathered, one kernel copies all fragments, which are of one GPU.
+ * that is gathered, one kernel copies all fragments, which are of one GPU. A straight read needs no slabs.
  */
 public final class ScatterTransfer extends StagedTransfer {
     /** In {@link #targets}: a thread copies the segment of the same index. */
@@ -28,6 +28,9 @@ public final class ScatterTransfer extends StagedTransfer {
     private static final MemorySegment BY_ADDRESS = HostMemoryViews.everywhere();
 
     private static final int[] ALONE = {};
+
+    /** Fewest bytes of a fragment, on average, that are worth a call of the kernel: copying as many from a slab takes longer. */
+    private static final long MIN_STRAIGHT = 64 << 10;
 
     private final @Nullable Thread worker;
     private final List<PreparedGpu> gpus = new ArrayList<>();
@@ -101,6 +104,21 @@ public final class ScatterTransfer extends StagedTransfer {
         return gpus.getFirst();
     }
 
+    /** Returns whether a read can fill the fragments one after the other: single rows of host memory in the order of the file. */
+    public boolean fitsStraight() {
+        long end = 0;
+        long bytes = 0;
+        for (int i = 0; i < copies.size(); i++) {
+            ScatterCopy copy = copies.get(i);
+            if (copy.rows() > 1 || copy.sourceOffset() < end || !copy.destination().range().kind().isHost()) {
+                return false;
+            }
+            end = copy.sourceEnd();
+            bytes += copy.width();
+        }
+        return bytes / copies.size() >= MIN_STRAIGHT;
+    }
+
     /** Returns the number of GPUs that have fragments. */
     public int gpus() {
         return gpus.size();
@@ -135,6 +153,57 @@ public final class ScatterTransfer extends StagedTransfer {
             return segment;
         }
         return BY_ADDRESS;
+    }
+
+    @Override
+    boolean runStraight(ThreadContext thread) {
+        if (!request().isStraight()) {
+            return false;
+        }
+        for (long piece = claim(thread); piece >= 0; piece = claim(thread)) {
+            try {
+                readStraight(thread, piece);
+            } catch (RuntimeException | Error e) {
+                fail(piece, e);
+            }
+        }
+        return true;
+    }
+
+    /** Reads what fragments have of a piece to its places. The bytes between them are not read, but they count. */
+    private void readStraight(ThreadContext thread, long piece) {
+        long start = plan().pieceStart(piece);
+        long end = plan().pieceEnd(piece);
+        long from = start - plan().offset();
+        long done = start;
+        for (int i = 0; i < copies.size() && done < end; i++) {
+            ScatterCopy copy = copies.get(i);
+            if (!overlaps(copy, from, end - start)) {
+                continue;
+            }
+            long begin = beginIn(copy, from);
+            long width = widthIn(copy, from, end - start);
+            long position = plan().offset() + copy.sourceOffset() + begin;
+            long at = copy.destinationOffset() + begin;
+            MemorySegment memory = segments.get(i);
+            long read = thread.io().move(request().file(), plan(), position, position + width,
+                    copy.destination().range().address() + at, memory == BY_ADDRESS ? null : memory, at,
+                    cancellation(piece));
+            if (read < width) {
+                int errno = thread.io().errno();
+                stop(piece, (read > 0 || errno != 0 ? position + read : endBetween(done, position)) - start, errno);
+                return;
+            }
+            done = position + width;
+        }
+        if (done < end && endBetween(done, end) < end) {
+            stop(piece, endBetween(done, end) - start, 0);
+        }
+    }
+
+    /** Returns where the file ends within bytes that are not read; {@code to} if it ends behind them. */
+    private long endBetween(long from, long to) {
+        return Math.clamp(request().file().descriptors().size(), from, to);
     }
 
     @Override

@@ -92,7 +92,7 @@ abstract sealed class StagedTransfer extends Transfer implements PieceFailures
             runGathered(thread, copy);
             return;
         }
-        if (!hasUnclaimed()) {
+        if (runStraight(thread) || !hasUnclaimed()) {
             return;
         }
         long bytes = plan().slabBytes();
@@ -113,6 +113,11 @@ abstract sealed class StagedTransfer extends Transfer implements PieceFailures
         } finally {
             thread.slots().leave();
         }
+    }
+
+    /** Moves pieces without slabs; returns false if that cannot be. */
+    boolean runStraight(ThreadContext thread) {
+        return false;
     }
 
     /**

@@ -248,7 +248,8 @@ public final class TransferPlanner {
         long difference = request.address() - request.fileOffset();
         boolean aligned = descriptors.directWorks()
                 && (request.isStaged()
-                        || (difference & (descriptors.traits().memoryAlignment() - 1)) == 0);
+                        || !request.isStraight()
+                                && (difference & (descriptors.traits().memoryAlignment() - 1)) == 0);
         return !aligned || request.isWrite() && descriptors.traits().network()
                 && ((request.fileOffset() | request.size()) & (descriptors.traits().alignment() - 1)) != 0;
     }

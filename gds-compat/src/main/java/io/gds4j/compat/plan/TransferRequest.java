@@ -23,6 +23,7 @@ public final class TransferRequest {
     private long total;
     private boolean gathers;
     private boolean spread;
+    private boolean straight;
     private List<ScatterCopy> copies = List.of();
     private ResultSink sink = ResultSink.NONE;
     private Cancellation cancellation = Cancellation.NEVER;
@@ -40,6 +41,7 @@ public final class TransferRequest {
         total = bytes;
         gathers = false;
         spread = false;
+        straight = false;
         return this;
     }
 
@@ -90,6 +92,16 @@ public final class TransferRequest {
         return spread;
     }
 
+    /** Has a read fill its fragments one after the other, without slabs. */
+    public void goStraight() {
+        straight = true;
+    }
+
+    /** Returns whether a read fills its fragments without slabs. */
+    public boolean isStraight() {
+        return straight;
+    }
+
     /** Returns what hears of the bytes. */
     public ResultSink sink() {
         return sink;
@@ -102,7 +114,7 @@ public final class TransferRequest {
 
     /** Returns whether the bytes pass through slabs. */
     boolean isStaged() {
-        return memory().kind().isCuda() || !copies.isEmpty();
+        return memory().kind().isCuda() || !copies.isEmpty() && !straight;
     }
 
     /** Returns those of the last request of this object. */

@@ -381,6 +381,9 @@ public final class RequestExecutor {
         if (!copies.isEmpty()) {
             ScatterTransfer scatter = scatter(context, copies, operation);
             letGather(context, scatter.onlyGpu());
+            if (mayGoStraight(context.request()) && scatter.fitsStraight()) {
+                context.request().goStraight();
+            }
             return scatter;
         }
         if (memory.kind().isHost()) {
@@ -391,6 +394,12 @@ public final class RequestExecutor {
         context.deviceTransfer().target(gpu, copiesByProcessor(memory));
         letGather(context, gpu);
         return context.deviceTransfer();
+    }
+
+    /** Returns whether no byte of a read may bypass the page cache, for which only slabs are aligned. */
+    private static boolean mayGoStraight(TransferRequest request) {
+        CompatFile file = request.file();
+        return !request.isWrite() && file.source() == null && !file.isDirect() && !file.leavesCacheAlone();
     }
 
     /** Lets one kernel copy all pieces of a read to a context, if that pays and the kernel is there. */

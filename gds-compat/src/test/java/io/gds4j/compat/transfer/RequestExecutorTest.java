@@ -363,10 +363,12 @@ class RequestExecutorTest {
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(1L)))) {
             MemoryRange memory = one.host(SIZE);
             MemoryRange second = one.host(SIZE);
+            MemoryRange replica = one.host(SIZE);
             CompatFile file = one.cached(SIZE);
             BatchRequest around =
-                    BatchRequest.scattered(file, Operation.READ, 0, SIZE, replicas(SIZE, memory));
-            BatchRequest entry = BatchRequest.scattered(file, Operation.READ, 0, SIZE, replicas(SIZE, second));
+                    BatchRequest.scattered(file, Operation.READ, 0, SIZE, replicas(SIZE, memory, replica));
+            BatchRequest entry =
+                    BatchRequest.scattered(file, Operation.READ, 0, SIZE, replicas(SIZE, second, replica));
             RequestContext context = one.engine.borrow(second, "of a caller, whose wait the limit of this test ends");
             one.beforeIo(() -> {
                 one.beforeIo(null);

@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * A plain load reads each run by itself. Its reads begin at a page boundary of the file; the block has room for the bytes before the
- * first tensor. In most models a whole file is one run. A GPU gets parts of tensors by one read if they lie near each other. For
+ * first tensor. In most models a whole file is one run. Parts of tensors that lie near each other are one read, too. For
  * several ranks the planner unites the ranges of the file that their runs need, and no byte is read twice. Rows shorter than
  * {@link FileRange#MIN_ROW} are read with what lies between them.
  *
@@ -304,7 +304,9 @@ public final class LayoutPlanner {
 
     /** Cuts a range into requests. */
     private void read(int file, Needed range, List<Work> work) {
-        for (long at = range.begin() - head(range.runs().getFirst()); at < range.end();) {
+        List<PlannedRun> runs = range.runs(); // by their begin
+        int first = 0;
+        for (long at = range.begin() - head(runs.getFirst()); at < range.end();) {
             // equal parts of the rest of the range; all requests after the first begin at page boundaries of the file, too
             long page = Pages.down(at);
             long length = range.end() - page;
@@ -313,9 +315,12 @@ public final class LayoutPlanner {
             List<Rows> rows = new ArrayList<>();
             Set<Integer> brought = new LinkedHashSet<>();
             long bytes = 0;
-            for (PlannedRun run : range.runs()) {
-                bytes += run.bytesWithin(at, end, brought);
-                run.addRows(at, end, rows);
+            while (first < runs.size() && runs.get(first).end() <= at) {
+                first++;
+            }
+            for (int i = first; i < runs.size() && runs.get(i).begin() < end; i++) {
+                bytes += runs.get(i).bytesWithin(at, end, brought);
+                runs.get(i).addRows(at, end, rows);
             }
             if (bytes > 0) { // else other ranks' parts of long rows
                 left -= Math.min(left, bytes);

@@ -96,11 +96,15 @@ final class PlannedRun {
         return copies.size() == 1 && copies.getFirst().rows() == 1;
     }
 
-    /** Returns whether one read serves this run and the one before it, both of assembled tensors: their bytes pass host memory anyway. */
+    /**
+     * Returns whether one read serves this run and the one before it, both of assembled tensors: their bytes pass slabs on their way to a
+     * GPU, and host memory receives rows one after the other.
+     */
     boolean follows(PlannedRun before) {
         long gap = begin - before.end;
-        return assembled && before.assembled && block.isOnGpu() && before.block.isOnGpu() && gap >= 0
-                && gap <= FileRange.MAX_GAP;
+        boolean suits = block.isOnGpu() ? before.block.isOnGpu()
+                : !before.block.isOnGpu() && isOneRow() && before.isOneRow();
+        return assembled && before.assembled && suits && gap >= 0 && gap <= FileRange.MAX_GAP;
     }
 
     /** Returns the bytes of memory. */

@@ -28,7 +28,7 @@ public enum Ranges {
         return this == EACH ? each(runs) : united(file, runs, hasBoxes);
     }
 
-    /** Returns a range for each run, but one for neighbours that a GPU gets through the same slabs. */
+    /** Returns a range for each run, but one for parts of tensors that are neighbours. */
     private static List<Needed> each(List<PlannedRun> runs) {
         List<Needed> ranges = new ArrayList<>(runs.size());
         for (int first = 0, next; first < runs.size(); first = next) {

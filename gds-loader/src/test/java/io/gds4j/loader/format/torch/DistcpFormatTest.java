@@ -6,10 +6,14 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.Assertions.fail;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.CheckpointVerifier;
 import io.gds4j.loader.FormatFuzz;
 import io.gds4j.loader.LoadDestination;
+import io.gds4j.loader.LoadListener;
+import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadProgress;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelLoadPlan;
@@ -25,9 +29,12 @@ import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.FakeGpu;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -43,7 +50,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Folders of torch.distributed.checkpoint in its own form: what loads, and what is refused. */
 @Tag("slow")
@@ -130,22 +139,86 @@ class DistcpFormatTest {
         }
     }
 
-    /** One read brings all large parts that a file has to their places in the GPU's memory. */
-    @Test
-    void partsOfAFileReachAGpuByOneRequest() throws IOException {
-        int half = 3 << 17;
+    /** Writes parts of odd sizes, which lie in one file in their order and in the other one against it; returns half of a tensor. */
+    private int writeRowsOfParts() throws IOException {
+        int half = (3 << 17) + 1;
         DistcpBytes bytes = new DistcpBytes();
         for (String name : List.of("a", "b", "c")) {
-            bytes.tensor(name, shape(2L * half), chunk("__0_0.distcp", 0, half), chunk("__1_0.distcp", half, half));
+            bytes.tensor(name, shape(2L * half), chunk("__0_0.distcp", 0, half),
+                    chunk("__1_0.distcp", half + 5, half - 5),
+                    chunk("__1_0.distcp", half, 5));
         }
         bytes.write(folder);
+        return half;
+    }
+
+    /** One read brings all parts that a file has to their places. */
+    @ParameterizedTest
+    @EnumSource(names = {"HOST", "CUDA_DEVICE"})
+    void partsOfAFileArriveByOneRequest(MemoryKind kind) throws IOException {
+        writeRowsOfParts();
         FakeGpu gpu = FakeGpu.builder().bytesPerDevice(32 << 20).build();
-        try (CuFileDriver driver = gpu.openDriver();
-                LoadedTensors tensors = Checkpoint.open(folder).plan().to(MemoryKind.CUDA_DEVICE).load(driver)) {
+        try (CuFileDriver driver = kind == MemoryKind.HOST ? CuFileDriver.open() : gpu.openDriver();
+                LoadedTensors tensors = Checkpoint.open(folder).plan().to(kind).load(driver)) {
             assertThat(tensors.report().requests()).isEqualTo(2);
             for (LoadedTensor tensor : tensors) {
                 check(tensor.toHost(), tensor.info().shape(), -1, 0);
             }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1 << 20, (6 << 19) + 1000})
+    void fileThatIsCutBetweenPartsEndsTheLoad(long size) throws IOException {
+        writeRowsOfParts();
+        Path file = folder.resolve("__1_0.distcp");
+        LoadListener cutting = new LoadListener() {
+            @Override
+            public void progress(LoadProgress now) {
+                // only the beginning matters
+            }
+
+            @Override
+            public void started(LoadPlan plan) {
+                try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                    channel.truncate(size);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        };
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            CheckpointException e = catchThrowableOfType(CheckpointException.class,
+                    () -> Checkpoint.open(folder).plan().toHost().load(driver, cutting));
+            assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
+            assertThat(e.path()).contains(file);
+            assertThat(e.fileOffset()).hasValue(size);
+        }
+    }
+
+    @Test
+    void interruptBetweenRowsOfPartsTellsTheBytesInPlace() throws IOException {
+        int half = writeRowsOfParts();
+        Thread loading = Thread.currentThread();
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            LoadPlan plan = Checkpoint.open(folder).plan().toHost().requestsInFlight(1);
+            CuFileInterruptedException e = catchThrowableOfType(CuFileInterruptedException.class,
+                    () -> plan.load(driver, (LoadListener) progress -> {
+                        loading.interrupt();
+                        awaitInterrupt();
+                    }));
+            assertThat(e.bytesTransferred()).isEqualTo(3 * 4L * half);
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+    }
+
+    /** Waits until the load stops its threads. */
+    private static void awaitInterrupt() {
+        try {
+            Thread.currentThread().join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

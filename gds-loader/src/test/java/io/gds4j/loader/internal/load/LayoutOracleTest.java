@@ -163,7 +163,7 @@ class LayoutOracleTest {
                             MemoryKind.HOST)
                     : null;
             if (kind == 3 && random.nextBoolean()) {
-                // a GPU, for which parts are read together
+                // a GPU, for which rows of parts pass slabs
                 targets.put(rank, new Target(MemoryKind.CUDA_DEVICE, 0, null, null));
                 continue;
             }

@@ -249,10 +249,11 @@ class LayoutValuesTest {
         assertThat(layout.storageBytes()).isEqualTo(2 * part);
     }
 
-    /** What a GPU gets passes slabs, so one read brings parts to any places; the host's memory gets each without a copy. */
+    /** One read brings parts that are neighbours in the file to any places. */
     @ParameterizedTest(name = "{0}, gaps of {1} bytes")
-    @CsvSource({"CUDA_DEVICE, 0, 1", "CUDA_DEVICE, 65536, 1", "CUDA_DEVICE, 65537, 3", "HOST, 700, 3"})
-    void partsForAGpuAreReadTogether(MemoryKind kind, long gap, int reads) {
+    @CsvSource({"CUDA_DEVICE, 0, 1", "CUDA_DEVICE, 65536, 1", "CUDA_DEVICE, 65537, 3", "HOST, 700, 1",
+            "HOST, 65537, 3"})
+    void neighbouringPartsAreReadTogether(MemoryKind kind, long gap, int reads) {
         long part = 8 * MIB;
         List<TensorBox> boxes = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
