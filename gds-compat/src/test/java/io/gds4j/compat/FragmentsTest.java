@@ -163,6 +163,24 @@ class FragmentsTest extends RandomFragments {
         verify("64 fragments");
     }
 
+    /** The kernel would have as many blocks for each of them as for the longest. */
+    @Test
+    void aCopyEngineCopiesShortFragmentsBesideALongOne() throws Exception {
+        List<ScatterCopy> copies = new ArrayList<>();
+        int ends = 100 * 512;
+        for (int at = 0; at < ends; at += 512) {
+            copies.add(new ScatterCopy(at, 512, memories.get(0), MEMORY - 512 - at));
+        }
+        copies.add(new ScatterCopy(ends, MEMORY - ends, memories.get(0), 0));
+        copies.add(new ScatterCopy(MEMORY, 1, memories.get(2), 5)); // or one kernel serves the read
+        handle.readScattered(0, MEMORY + 1, copies); // loads the kernels
+        long kernels = cuda.fragmentKernels();
+        assertThat(handle.readScattered(0, MEMORY + 1, copies)).isEqualTo(MEMORY + 1);
+        readModel(0, copies);
+        assertThat(cuda.fragmentKernels()).isEqualTo(kernels);
+        verify("short fragments and a long one");
+    }
+
     /** A kernel of the program that never ends must not stop a request: a copy engine takes the fragments then. */
     @Test
     void fragmentsArriveWhileOtherKernelsOccupyTheGpu() throws Exception {

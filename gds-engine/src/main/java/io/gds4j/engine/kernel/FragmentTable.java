@@ -31,7 +31,6 @@ public final class FragmentTable {
 
     private int count;
     private long largest;
-    private long total;
 
     private FragmentTable(MemorySegment memory) {
         this.memory = memory;
@@ -51,7 +50,6 @@ public final class FragmentTable {
         BEGUN.setRelease(memory, 0L, 0);
         count = 0;
         largest = 0;
-        total = 0;
     }
 
     /** Adds a copy. There are fewer than {@link #MAX_FRAGMENTS}. */
@@ -62,7 +60,6 @@ public final class FragmentTable {
         memory.set(ValueLayout.JAVA_LONG, line + 2 * Long.BYTES, length);
         bytes[count++] = length;
         largest = Math.max(largest, length);
-        total += length;
     }
 
     private static long line(int copy) {
@@ -74,13 +71,8 @@ public final class FragmentTable {
         return count;
     }
 
-    /** Returns the bytes of all copies. */
-    public long total() {
-        return total;
-    }
-
     /** Returns the bytes of the largest copy. */
-    long largest() {
+    public long largest() {
         return largest;
     }
 

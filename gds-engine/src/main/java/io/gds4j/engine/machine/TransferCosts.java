@@ -97,7 +97,10 @@ public record TransferCosts(
     /** Fewest fragments of a slab that one kernel copies: fewer calls of the driver take no longer than a launch. */
     public static final int MIN_FRAGMENTS = 4;
 
-    /** Mean size in bytes up to which a kernel copies fragments. A copy engine needs no help with larger ones. */
+    /**
+     * Largest fragment in bytes of a slab that a kernel copies: a copy engine needs no help with longer ones. One of 3 MiB beside 128 short ones
+     * takes a kernel 8 ms, as every fragment has as many blocks, and copies by engines stand still meanwhile.
+     */
     public static final long MAX_FRAGMENTS = 256 << 10;
 
     /** How long copy engines serve requests after a kernel could not begin in time, in nanoseconds. */

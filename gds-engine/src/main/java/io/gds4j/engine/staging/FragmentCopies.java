@@ -123,7 +123,7 @@ final class FragmentCopies {
 
     private static boolean isWorthKernel(FragmentTable known) {
         return known.count() >= TransferCosts.MIN_FRAGMENTS
-                && known.total() / known.count() <= TransferCosts.MAX_FRAGMENTS;
+                && known.largest() <= TransferCosts.MAX_FRAGMENTS;
     }
 
     /**
