@@ -172,7 +172,7 @@ class ScatteredReadTest {
                     int width = (64 << 10) + random.nextInt(1 << 19);
                     to -= width + random.nextInt(2) * random.nextInt(100);
                     copies.add(new ScatterCopy(at, width, memory, to));
-                    int there = (int) Math.clamp(SIZE - offset - at, 0, width);
+                    int there = Math.clamp(SIZE - offset - at, 0, width);
                     System.arraycopy(content, (int) Math.min(SIZE, offset + at), expected, to, there);
                     bytes += there;
                     at += width + random.nextInt(2) * random.nextInt(200_000);
