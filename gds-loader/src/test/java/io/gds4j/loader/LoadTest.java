@@ -137,7 +137,8 @@ class LoadTest {
     void filesOfALoadAreOpenWithinABound() {
         int shards = 600;
         for (int i = 1; i <= shards; i++) {
-            writer("model-%05d-of-%05d.safetensors".formatted(i, shards)).tensor("t" + i, DType.U8, 100 + i).write(PATTERN);
+            writer("model-%05d-of-%05d.safetensors".formatted(i, shards)).tensor("t" + i, DType.U8, 100 + i)
+                    .write(PATTERN);
         }
         try (LoadedTensors tensors = Checkpoint.open(folder).plan().load(driver)) {
             check(tensors, 256);
