@@ -27,7 +27,6 @@ final class SafetensorsHeader {
     /** Offset of the JSON text in the file. */
     private static final int JSON_START = 8;
     private static final long HEAP_OF_TENSOR = 300;
-    private static final long HEAP_OF_DIMENSION = 32;
     private static final long HEAP_OF_TEXTS = 150;
     private static final Map<String, DType> TYPES = new HashMap<>();
 
@@ -136,7 +135,7 @@ final class SafetensorsHeader {
                 throw in.here("must be an object, found " + in.found());
             }
             Entry entry = entry(in, name, mark);
-            take(HEAP_OF_TENSOR + 2L * name.length() + HEAP_OF_DIMENSION * entry.shape.length, mark);
+            take(HEAP_OF_TENSOR + 2L * name.length() + HeaderHeap.DIMENSION * entry.shape.length, mark);
             if (entries.putIfAbsent(name, entry) != null) {
                 throw failure(
                         CheckpointRule.DUPLICATE_TENSOR,

@@ -36,6 +36,7 @@ final class DistcpMetadata {
     static final String TENSORS = "state_dict_metadata";
     private static final int MAX_DIMENSIONS = 64;
     private static final long HEAP_OF_PART = 500;
+    private static final long HEAP_OF_TENSOR = 300;
     /** Parts and records that are visited, for each byte of the pickle: values can refer to one list from many places. */
     private static final long BUDGET_PER_BYTE = 16;
 
@@ -129,6 +130,7 @@ final class DistcpMetadata {
             List<Long> begin =
                     offset == null || offset == Opaque.NONE ? List.of()
                             : numbers(offset, name, "the offset of a record");
+            takePart(begin.size());
             Record record = record(name, fields(entries.get(i + 1), "_StorageInfo"));
             records.add(record);
             Record other = places.computeIfAbsent(name, first -> new HashMap<>()).putIfAbsent(begin, record);
@@ -139,7 +141,6 @@ final class DistcpMetadata {
     }
 
     private Record record(String name, Fields info) {
-        takePart();
         String file = text(info.get("relative_path"), "the file of a record");
         if (info.get("transform_descriptors") instanceof PickleValue transforms && transforms != Opaque.NONE
                 && !(transforms instanceof Sequence(List<PickleValue> none) && none.isEmpty())) {
@@ -198,8 +199,9 @@ final class DistcpMetadata {
         }
         Map<List<Long>, Record> own = places.getOrDefault(name, Map.of());
         Map<List<Long>, Part> parts = new LinkedHashMap<>();
+        take(HEAP_OF_TENSOR + (long) HeaderHeap.DIMENSION * shape.size());
         for (PickleValue chunk : chunks) {
-            takePart();
+            takePart(2 * shape.size());
             Fields box = fields(chunk, "ChunkStorageMetadata");
             List<Long> begin = numbers(box.get("offsets"), name, "the offsets of a chunk");
             List<Long> size = numbers(box.get("sizes"), name, "the sizes of a chunk");
@@ -298,12 +300,18 @@ final class DistcpMetadata {
         return Optional.of(numbers);
     }
 
-    private void takePart() {
+    private void takePart(int dimensions) {
         budget--;
-        if (budget < 0 || !heap.take(HEAP_OF_PART)) {
-            throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path, budget < 0
-                    ? "the pickle describes far more parts of tensors than it has bytes"
-                    : heap.excess());
+        if (budget < 0) {
+            throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path,
+                    "the pickle describes far more parts of tensors than it has bytes");
+        }
+        take(HEAP_OF_PART + (long) HeaderHeap.DIMENSION * dimensions);
+    }
+
+    private void take(long bytes) {
+        if (!heap.take(bytes)) {
+            throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path, heap.excess());
         }
     }
 

@@ -6,6 +6,8 @@ package io.gds4j.loader.internal.text;
  * headers, without the header's own bytes; the costs that callers name are estimates from above. Not thread-safe.
  */
 public final class HeaderHeap {
+    /** Heap in bytes of a number in a list of dimensions, and of its place in an order or a copy of the list. */
+    public static final int DIMENSION = 32;
     private final long limit;
     private long taken;
 

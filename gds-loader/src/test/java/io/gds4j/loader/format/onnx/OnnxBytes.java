@@ -4,7 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 
 /** Writes messages of protobuf, field by field. Knows nothing of the reader. */
-final class OnnxBytes {
+public final class OnnxBytes {
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
 
     OnnxBytes number(int field, long value) {
@@ -41,7 +41,7 @@ final class OnnxBytes {
     }
 
     /** An initializer with dimensions one by one. */
-    static OnnxBytes tensor(String name, int type, long... dims) {
+    public static OnnxBytes tensor(String name, int type, long... dims) {
         OnnxBytes tensor = new OnnxBytes();
         for (long dim : dims) {
             tensor.number(1, dim);
@@ -58,7 +58,7 @@ final class OnnxBytes {
     }
 
     /** A model whose graph has a node, these initializers and an input. */
-    static byte[] model(OnnxBytes... initializers) {
+    public static byte[] model(OnnxBytes... initializers) {
         OnnxBytes graph = new OnnxBytes().message(1, new OnnxBytes().text(1, "x").text(4, "Relu")).text(2, "g");
         for (OnnxBytes initializer : initializers) {
             graph.message(5, initializer);

@@ -6,6 +6,7 @@ import io.gds4j.ffi.ChildJvm;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.ZipBytes;
+import io.gds4j.loader.format.onnx.OnnxBytes;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -13,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -39,6 +41,22 @@ class HeaderHeapTest {
                     System.out.println("opened " + Checkpoint.open(Path.of(file)).tensors().size());
                 } catch (CheckpointException e) {
                     System.out.println(e.rule().variant());
+                }
+            }
+        }
+    }
+
+    /** Opens files in a small heap and prints why each is refused. */
+    static final class Reasons {
+        private Reasons() {
+        }
+
+        public static void main(String[] files) {
+            for (String file : files) {
+                try {
+                    System.out.println("opened " + Checkpoint.open(Path.of(file)).tensors().size());
+                } catch (CheckpointException e) {
+                    System.out.println(e.detail());
                 }
             }
         }
@@ -84,6 +102,55 @@ class HeaderHeapTest {
             text.append(i == 0 ? "" : ",").append('"').append(i).append("\":\"").append(i).append(".s\"");
         }
         return text.append("}}").toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** A tensor without elements, whose 64 dimensions are large. */
+    private static long[] manyDimensions() {
+        long[] shape = new long[64];
+        Arrays.setAll(shape, i -> i == 0 ? 0 : 1000 + i);
+        return shape;
+    }
+
+    /** Tensors of many dimensions, which are one value of the pickle. */
+    private static byte[] alike(int count) {
+        PickleBytes pickle = new PickleBytes().op('}', '(').text("0")
+                .tensor("torch.FloatStorage", "0", 0, 0, manyDimensions(), manyDimensions()).op('q', 0);
+        for (int i = 1; i < count; i++) {
+            pickle.text(Integer.toString(i)).op('h', 0);
+        }
+        ZipBytes zip = ZipBytes.asTorch();
+        zip.add("archive/data.pkl", pickle.op('u').end());
+        zip.add("archive/data/0", new byte[0]);
+        zip.add("archive/version", "3\n".getBytes(StandardCharsets.US_ASCII));
+        return zip.finish();
+    }
+
+    /** A distributed checkpoint with tensors of many dimensions, which share the value that describes them. */
+    private static byte[] describedAlike(int count) {
+        byte[] one = new DistcpBytes().described("0", manyDimensions()).metadata();
+        ByteBuffer all = ByteBuffer.allocate(one.length + count * 12);
+        int storage = new String(one, StandardCharsets.ISO_8859_1).indexOf("uX\f\0\0\0storage_data");
+        assertThat(storage).isPositive();
+        all.put(one, 0, storage).put((byte) 'q').put((byte) 0);
+        for (int i = 1; i < count; i++) {
+            byte[] name = Integer.toString(i).getBytes(StandardCharsets.US_ASCII);
+            all.put((byte) 'X').put((byte) name.length).put(new byte[3]).put(name).put((byte) 'h').put((byte) 0);
+        }
+        all.put(one, storage, one.length - storage);
+        return Arrays.copyOf(all.array(), all.position());
+    }
+
+    @Test
+    void dimensionsOfTensorsCount() throws IOException {
+        Path pickle = Files.write(folder.resolve("alike.pt"), alike(20_000));
+        Path metadata = Files.write(folder.resolve(".metadata"), describedAlike(20_000));
+        OnnxBytes[] tensors = new OnnxBytes[15_000];
+        Arrays.setAll(tensors, i -> OnnxBytes.tensor(Integer.toString(i), 1, manyDimensions()));
+        Path onnx = Files.write(folder.resolve("dimensions.onnx"), OnnxBytes.model(tensors));
+        ChildJvm.End end = new ChildJvm(Reasons.class, folder, Checkpoint.class, Reasons.class).with("-Xmx32m")
+                .run(pickle.toString(), metadata.toString(), onnx.toString());
+        assertThat(end.output().lines()).hasSize(3).allSatisfy(
+                line -> assertThat(line).startsWith("what the header describes needs more than"));
     }
 
     @Test
