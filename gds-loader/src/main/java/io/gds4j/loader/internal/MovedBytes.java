@@ -13,6 +13,8 @@ import java.util.Optional;
 
 /** What the requests of a load or a save moved, whatever else their driver does. Thread-safe. */
 public final class MovedBytes {
+    private static final IoPath[] IO_PATHS = IoPath.values();
+
     private final Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
     private final Map<String, Long> reasons = new HashMap<>();
     private long asked;
@@ -58,7 +60,12 @@ public final class MovedBytes {
     /** Counts a request that is over, also if it failed. */
     public synchronized void add(IoResult result) {
         asked += result.asked();
-        result.bytesByPath().forEach((path, bytes) -> paths.merge(path, bytes, Long::sum));
+        for (IoPath path : IO_PATHS) {
+            long bytes = result.bytes(path);
+            if (bytes > 0) {
+                paths.merge(path, bytes, Long::sum);
+            }
+        }
         result.whyNotDirect().ifPresent(why -> reasons.merge(why, result.moved(), Long::sum));
     }
 

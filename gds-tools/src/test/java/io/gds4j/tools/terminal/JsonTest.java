@@ -25,6 +25,12 @@ class JsonTest {
         assertThat(Json.line(Map.of("n", 0.00001))).isEqualTo("{\"n\":0.00001}");
         assertThat(Json.line(Map.of("n", 1.0e12))).isEqualTo("{\"n\":1000000000000}");
         assertThat(Json.line(Map.of("n", 1.0 / 3))).isEqualTo("{\"n\":0.333333333}");
+        assertThat(Json.line(Map.of("n", 0.0))).isEqualTo("{\"n\":0}");
+        assertThat(Json.line(Map.of("n", 100.0))).isEqualTo("{\"n\":100}");
+        assertThat(Json.line(Map.of("n", 2.9999999999))).isEqualTo("{\"n\":3}");
+        assertThat(Json.line(Map.of("n", 999_999.123456789))).isEqualTo("{\"n\":999999.123456789}");
+        assertThat(Json.line(Map.of("n", 1_000_000.5))).isEqualTo("{\"n\":1000000.5}");
+        assertThat(Json.line(Map.of("n", -0.25))).isEqualTo("{\"n\":-0.25}");
         assertThat(Json.line(Map.of("n", Long.MAX_VALUE))).isEqualTo("{\"n\":9223372036854775807}");
     }
 

@@ -237,27 +237,44 @@ public final class LayoutPlanner {
             runs.sort(Comparator.comparingLong(run -> run.begin()));
         }
         List<Needed> needed = ranges.of(file, runs, hasBoxes);
+        if (needed.size() == 1) {
+            runs.forEach(this::place);
+            read(index, needed.getFirst(), works);
+        } else {
+            works.addAll(work(index, runs, needed));
+        }
+        own.forEach(block -> block.finish(file.path()));
+    }
+
+    /** Gives a run without a place its own. */
+    private void place(PlannedRun run) {
+        if (!run.isAssembled()) {
+            long head = head(run);
+            run.place(run.block().reserve(run.begin(), head, run.bytes()), head);
+        }
+    }
+
+    /** Returns the work of a file with several ranges, of which it gathers short ones. */
+    private List<Work> work(int file, List<PlannedRun> runs, List<Needed> needed) {
         List<Work> work = new ArrayList<>();
-        Gathering gathering = new Gathering(index, work, options, ranges);
-        List<Needed> small = needed.size() == 1 ? List.of() : needed.stream().filter(gathering::takes).toList();
+        Gathering gathering = new Gathering(file, work, options, ranges);
+        List<Needed> small = needed.stream().filter(gathering::takes).toList();
         Set<PlannedRun> gathered = Collections.newSetFromMap(new IdentityHashMap<>());
         small.forEach(range -> gathered.addAll(range.runs()));
         for (PlannedRun run : runs) {
-            if (!run.isAssembled() && !gathered.contains(run)) {
-                long head = head(run);
-                run.place(run.block().reserve(run.begin(), head, run.bytes()), head);
+            if (!gathered.contains(run)) {
+                place(run);
             }
         }
         for (Needed range : needed) {
             if (!range.runs().isEmpty() && !gathered.contains(range.runs().getFirst())) {
-                read(index, range, work);
+                read(file, range, work);
             }
         }
         small.forEach(gathering::add);
         gathering.flush();
         work.sort(Comparator.comparingLong(Work::fileOffset));
-        works.addAll(work);
-        own.forEach(block -> block.finish(file.path()));
+        return work;
     }
 
     /** Places the slices of a rank at the start of their blocks, and returns those that have bytes of their own as runs. */
