@@ -9,6 +9,7 @@
 #   FILES=10000      safetensors files of SIZE bytes of one tensor each, with an index; DIR=/dev/shm their folder
 #   SIZE=65536
 #   TARGET=host      or gpu:0
+#   OPTIONS=         further options of gds load, such as --list or --verify; C and Python load all the same
 #   ROUNDS=5         turns
 #   GDS=./gds        the command; BEFORE= another one, beside it
 #   PYTHON=python3
@@ -54,9 +55,9 @@ took() { # name, command
     awk -v b="$begin" -v e="$EPOCHREALTIME" 'BEGIN {printf "%.3f\n", e - b}' >>"$work/$name"
 }
 for ((round = 0; round < ${ROUNDS:-5}; round++)); do
-    took gds "${GDS:-$root/gds}" load "$work/model" --target "${TARGET:-host}" --json
+    took gds "${GDS:-$root/gds}" load "$work/model" --target "${TARGET:-host}" --json ${OPTIONS:-}
     number seconds <"$work/out" >>"$work/gds-load"
-    [ -z "${BEFORE:-}" ] || { took before "$BEFORE" load "$work/model" --target "${TARGET:-host}" --json && number seconds <"$work/out" >>"$work/before-load"; }
+    [ -z "${BEFORE:-}" ] || { took before "$BEFORE" load "$work/model" --target "${TARGET:-host}" --json ${OPTIONS:-} && number seconds <"$work/out" >>"$work/before-load"; }
     took c "$work/many" "$work/model"
     number seconds <"$work/out" >>"$work/c-load"
     "$python" -c 'import safetensors' 2>/dev/null && took python "$python" "$work/loop.py" "$work/model" "${TARGET:-host}"
