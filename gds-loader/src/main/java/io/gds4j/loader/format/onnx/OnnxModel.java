@@ -64,8 +64,9 @@ final class OnnxModel {
         /** Where the bytes are in the file, or -1. */
         private long data = -1;
         private long dataEnd;
-        /** Field of the values that are no bytes of the tensor, or 0. */
-        private int typed;
+        private int dataField = TENSOR_RAW;
+        /** Whether it has values that are no bytes of the tensor. */
+        private boolean typed;
         private boolean external;
         private final Map<String, String> place = new HashMap<>();
 
@@ -157,7 +158,7 @@ final class OnnxModel {
                 }
                 case TENSOR_FLOATS, TENSOR_DOUBLES, TENSOR_RAW -> data(fields, field, end);
                 case TENSOR_INTS, TENSOR_LONGS, TENSOR_UNSIGNED, TENSOR_TEXTS, TENSOR_SEGMENT -> {
-                    fields.typed = field;
+                    fields.typed = true;
                     in.skip(end);
                 }
                 case TENSOR_EXTERNAL -> {
@@ -195,17 +196,12 @@ final class OnnxModel {
     private void data(Fields fields, int field, long end) {
         if (in.wire() != ProtoInput.BYTES || fields.data >= 0) {
             // values one by one, or in several lists
-            fields.typed = field;
+            fields.typed = true;
             in.skip(end);
             return;
         }
         long dataEnd = in.bytesEnd(end);
-        boolean fits = field == TENSOR_RAW
-                || field == TENSOR_FLOATS && (fields.type == 0 || fields.type == 1 || fields.type == 14)
-                || field == TENSOR_DOUBLES && (fields.type == 0 || fields.type == 11 || fields.type == 15);
-        if (!fits) {
-            fields.typed = field;
-        }
+        fields.dataField = field;
         fields.data = in.position();
         fields.dataEnd = dataEnd;
         in.skipBytes(dataEnd);
@@ -264,9 +260,14 @@ final class OnnxModel {
                     fields.type == 0 ? "0" : "number " + fields.type));
         }
         OptionalLong needed = dtype == null ? OptionalLong.of(0) : dtype.bytes(fields.dims);
+        boolean fits = switch (fields.dataField) {
+            case TENSOR_FLOATS -> fields.type == 1 || fields.type == 14;
+            case TENSOR_DOUBLES -> fields.type == 11 || fields.type == 15;
+            default -> true;
+        };
         boolean odd = dtype != null && needed.isEmpty() && dtype.blockElements() > 1
                 && DType.U8.bytes(fields.dims).isPresent();
-        if (dtype == null || fields.typed != 0 || odd) {
+        if (dtype == null || fields.typed || !fits || odd) {
             leftOut.add(name);
             return;
         }

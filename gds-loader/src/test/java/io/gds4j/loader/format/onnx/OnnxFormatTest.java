@@ -97,10 +97,12 @@ class OnnxFormatTest {
                 tensor("ints", 2, 2).bytes(5, new byte[]{1, 2}),
                 tensor("single", FLOAT, 1).varint(4 << 3 | 5).varint(1).varint(1).varint(1).varint(1),
                 tensor("text", 8, 1).text(6, "a"),
+                // whose type stands behind values of another one
+                new OnnxBytes().number(1, 2).bytes(4, bytes(16)).number(2, 11).text(8, "floats"),
                 tensor("odd", 22, 3).bytes(9, bytes(2)))));
         assertThat(checkpoint.tensors()).containsOnlyKeys("raw");
         assertThat(checkpoint.warnings()).singleElement().asString()
-                .contains("'longs', 'ints', 'single', 'text'").contains("raw_data");
+                .contains("'longs', 'ints', 'single', 'text', 'floats'").contains("raw_data");
     }
 
     @Test
