@@ -29,11 +29,13 @@ import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
@@ -192,7 +194,15 @@ class FileIdentityTest {
     /** A checkpoint of shards, whose bytes are all equal to its version. */
     private final class Shards implements AutoCloseable {
         private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SHARDS * SHARD_BYTES);
-        private final SavePlan plan = builder().toFolder(folder);
+        private final SavePlan plan;
+
+        Shards() {
+            this(folder);
+        }
+
+        Shards(Path to) {
+            plan = builder().toFolder(to);
+        }
 
         private SavePlan.Builder builder() {
             SavePlan.Builder builder = SavePlan.builder()
@@ -463,6 +473,30 @@ class FileIdentityTest {
                     LoadedTensors tensors = checkpoint.plan().load(counting)) {
                 assertThat(versions(tensors)).containsExactly(2);
             }
+        }
+    }
+
+    /** A link to a folder is led to another version, with files of the same names and sizes, while headers are read. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2, 3, 4})
+    void linkThatLeadsElsewhereWhileHeadersAreReadMixesNoVersions(int headers) throws IOException {
+        for (int version = 1; version <= 2; version++) {
+            try (Shards shards = new Shards(folder.resolve("v" + version))) {
+                shards.save(version);
+            }
+        }
+        Path current = Files.createSymbolicLink(folder.resolve("current"), folder.resolve("v1"));
+        Path next = Files.createSymbolicLink(folder.resolve("next"), folder.resolve("v2"));
+        try (LoadedTensors tensors = Checkpoint.open(current, new SlowFormat(headers, () -> {
+            try {
+                Files.move(next, current, StandardCopyOption.ATOMIC_MOVE);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        })).plan().load(driver)) {
+            assertThat(versions(tensors)).hasSize(1);
+        } catch (CheckpointException e) {
+            assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
         }
     }
 
