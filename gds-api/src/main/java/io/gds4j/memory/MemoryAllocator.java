@@ -175,6 +175,16 @@ public interface MemoryAllocator {
     }
 
     /**
+     * Begins what {@link #prepare} makes, on other threads. Returns at once and never fails: a later call reports what is wrong.
+     *
+     * @param kind the kind of memory that the program will allocate
+     * @param device ordinal of the GPU
+     */
+    default void expect(MemoryKind kind, int device) {
+        // There is nothing to prepare.
+    }
+
+    /**
      * Finds the allocation that contains memory of a raw address.
      *
      * @param range any memory

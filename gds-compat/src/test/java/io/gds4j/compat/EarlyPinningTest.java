@@ -71,6 +71,19 @@ class EarlyPinningTest {
     }
 
     @Test
+    void expectationHasWorkersPrepareAndReturnsAtOnce() {
+        driver.allocator().expect(MemoryKind.HOST, MemoryRange.NO_DEVICE);
+        driver.allocator().expect(MemoryKind.CUDA_DEVICE, 1); // there is no such GPU; an allocation says so
+        assertThat(counted.alive()).isEqualTo(Map.of());
+
+        driver.allocator().expect(MemoryKind.CUDA_DEVICE, 0);
+        while (!counted.alive().containsKey("memHostRegister") || !counted.alive().containsKey("eventCreate")) {
+            Thread.onSpinWait();
+        }
+        assertThat(stagedBeforeContext).isPositive();
+    }
+
+    @Test
     void preparationMakesAllBeforeItReturns() {
         driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 0);
 

@@ -597,6 +597,10 @@ public final class LoadPlan {
     }
 
     private LoadJob<LoadedTensors> job(CuFileDriver driver, LoadListener listener) {
+        Target target = options.target();
+        if (target.into() == null && target.destinations() == null && driver.isOpen()) {
+            driver.allocator().expect(target.kind(), target.device()); // a context takes 0.1 s, which planning can use
+        }
         Layout chosen = layout();
         requireChoice(chosen.tensors().size());
         return new LoadJob<>(

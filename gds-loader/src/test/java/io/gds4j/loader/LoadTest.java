@@ -105,6 +105,18 @@ class LoadTest {
         }
     }
 
+    @Test
+    void gpuIsExpectedBeforeItsMemoryIsAllocated() {
+        LoadPlan plan = dense(SafetensorsWriter.Padding.PAGE).plan();
+        plan.toGpu(1).load(driver).close();
+        assertThat(backend.allocator().expected()).containsExactly("CUDA_DEVICE 1 after 0");
+
+        try (MemoryAllocation own = driver.allocate(plan.destinationBytes())) {
+            plan.into(own.range()).load(driver).close();
+        }
+        assertThat(backend.allocator().expected()).hasSize(1);
+    }
+
     @ParameterizedTest
     @EnumSource(SafetensorsWriter.Padding.class)
     void denseModelIsReadStraightToItsPlace(SafetensorsWriter.Padding padding) {

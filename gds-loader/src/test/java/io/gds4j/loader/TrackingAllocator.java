@@ -10,7 +10,9 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntConsumer;
@@ -27,6 +29,7 @@ final class TrackingAllocator implements MemoryAllocator {
     private final AtomicInteger copies = new AtomicInteger();
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicLong peak = new AtomicLong();
+    private final List<String> expected = new CopyOnWriteArrayList<>();
     private volatile int limit = Integer.MAX_VALUE;
     private volatile IntConsumer before = number -> {
     };
@@ -39,6 +42,11 @@ final class TrackingAllocator implements MemoryAllocator {
     /** Returns the number of allocations so far. */
     int made() {
         return made.get();
+    }
+
+    /** Returns the memory that loads expected, each with the number of allocations before. */
+    List<String> expected() {
+        return expected;
     }
 
     /** Returns the number of copies into memory so far. */
@@ -69,6 +77,11 @@ final class TrackingAllocator implements MemoryAllocator {
     @Override
     public boolean supports(MemoryKind kind) {
         return kind == MemoryKind.HOST || kind == MemoryKind.CUDA_DEVICE;
+    }
+
+    @Override
+    public void expect(MemoryKind kind, int device) {
+        expected.add("%s %s after %s".formatted(kind, device, made));
     }
 
     @Override

@@ -88,6 +88,11 @@ abstract class ForwardingAllocator implements MemoryAllocator {
     }
 
     @Override
+    public void expect(MemoryKind kind, int device) {
+        delegate.expect(kind, device);
+    }
+
+    @Override
     public Optional<AllocationTag> allocationOf(MemoryRange range) {
         return delegate.allocationOf(range);
     }

@@ -107,6 +107,13 @@ final class CudaMemory {
         contexts.primary(device);
     }
 
+    /** Begins the same on other threads, if there is such a GPU. */
+    void expect(int device) {
+        if (device >= 0 && device < deviceCount) {
+            expectation.expect(device);
+        }
+    }
+
     private MappedDeviceMemory mapped(long reserved, long size, int device, long context) {
         boolean rdma = has(CudaAttributes.DEVICE_GPU_DIRECT_RDMA_WITH_VMM, device);
         return MappedDeviceMemory.map(contexts, context, reserved, size, device, rdma);

@@ -107,6 +107,13 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     }
 
     @Override
+    public void expect(MemoryKind kind, int device) {
+        if (kind.isCuda() && cuda.isPresent()) {
+            cuda.get().expect(device);
+        }
+    }
+
+    @Override
     public Map<MemoryKind, MemoryUsage> usage() {
         return accounts.usage();
     }
