@@ -272,4 +272,9 @@ class BackendsTest {
     private static CuFileException failure(ThrowingCallable call) {
         return catchThrowableOfType(CuFileException.class, call);
     }
+
+    @Test
+    void ownProvidersThatAreNotOnTheClassPathAreLeftOut() {
+        assertThat(Backends.own()).isEmpty();
+    }
 }
