@@ -29,9 +29,8 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
     private static final String FILE_VARIABLE = "CUFILE_ENV_PATH_JSON";
     private static final Path SYSTEM_FILE = Path.of("/etc/cufile.json");
 
-    private static final Set<String> KNOWN_VARIABLES = CuFileKeys.all().stream()
-            .flatMap(key -> key.environmentVariables().stream())
-            .collect(Collectors.toUnmodifiableSet());
+    /** Made before a file is read: while CUDA is linked on another thread, this thread links what reads files in twice the time. */
+    private static final List<ConfigKey<?>> KEYS = CuFileKeys.all();
 
     static ConfigSources ofProcess() {
         return new ConfigSources(System.getenv(), null, SYSTEM_FILE);
@@ -58,7 +57,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
         List<String> warnings = new ArrayList<>();
         JsonConfigReader.Content content = readFile(warnings);
         Map<ConfigKey<?>, ConfigValue<?>> values = new LinkedHashMap<>(content.values());
-        for (ConfigKey<?> key : CuFileKeys.all()) {
+        for (ConfigKey<?> key : KEYS) {
             fromVariables(key).ifPresent(value -> values.put(key, value));
         }
         if (!content.unknown().isEmpty()) {
@@ -149,12 +148,15 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
 
     private Optional<String> unknownVariables() {
         Set<String> names = new TreeSet<>(variables.keySet());
-        names.removeIf(
-                name -> !name.startsWith(PREFIX) || name.equals(FILE_VARIABLE) || KNOWN_VARIABLES.contains(name));
+        names.removeIf(name -> !name.startsWith(PREFIX) || name.equals(FILE_VARIABLE) || isKnown(name));
         return names.isEmpty()
                 ? Optional.empty()
                 : Optional.of(
                         "environment: unknown variables have no effect: "
                                 + names.stream().map(InertText::name).collect(Collectors.joining(", ")));
+    }
+
+    private static boolean isKnown(String variable) {
+        return KEYS.stream().anyMatch(key -> key.environmentVariables().contains(variable));
     }
 }

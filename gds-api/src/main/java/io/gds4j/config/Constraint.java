@@ -6,8 +6,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -20,8 +18,8 @@ import java.util.stream.Stream;
 record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<ParameterRange> range) {
 
     private static final String OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
-    private static final Pattern IPV4 = Pattern.compile(OCTET + "(\\." + OCTET + "){3}");
-    private static final Pattern HEX32 = Pattern.compile("0[xX][0-9a-fA-F]{1,8}");
+    private static final String IPV4 = OCTET + "(\\." + OCTET + "){3}";
+    private static final String HEX32 = "0[xX][0-9a-fA-F]{1,8}";
 
     Optional<T> accept(T value) {
         return check.apply(value);
@@ -66,7 +64,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
     /** Allows one of the words in any case; the canonical form is the word as listed. */
     static Constraint<String> oneOf(String... words) {
         return new Constraint<>(
-                "one of " + Stream.of(words).map(Constraint::quoted).collect(Collectors.joining(", ")),
+                "one of " + quoted(words),
                 value -> Stream.of(words).filter(word -> word.equalsIgnoreCase(value)).findFirst(),
                 Optional.empty());
     }
@@ -75,15 +73,14 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
     static Constraint<List<String>> someOf(String... words) {
         Set<String> known = Set.of(words);
         return of(
-                "an array of different ones of "
-                        + Stream.of(words).map(Constraint::quoted).collect(Collectors.joining(", ")),
+                "an array of different ones of " + quoted(words),
                 list -> known.containsAll(list) && Set.copyOf(list).size() == list.size());
     }
 
     static Constraint<List<String>> ipv4List() {
         return of(
                 "an array of IPv4 addresses",
-                list -> list.stream().allMatch(address -> IPV4.matcher(address).matches()));
+                list -> list.stream().allMatch(address -> address.matches(IPV4)));
     }
 
     static Constraint<List<String>> names() {
@@ -91,7 +88,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
     }
 
     static Constraint<String> hex32() {
-        return of("a string \"0x..\" of 1 to 8 hexadecimal digits", text -> HEX32.matcher(text).matches());
+        return of("a string \"0x..\" of 1 to 8 hexadecimal digits", text -> text.matches(HEX32));
     }
 
     static Constraint<String> path() {
@@ -108,7 +105,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
                                 && addresses.accept(entry.getValue()).isPresent()));
     }
 
-    private static String quoted(String word) {
-        return '"' + word + '"';
+    private static String quoted(String... words) {
+        return '"' + String.join("\", \"", words) + '"';
     }
 }

@@ -73,9 +73,6 @@ final class KeyDefinition<T> {
 
     /** Ends the definition and adds the key to the catalogue. */
     ConfigKey<T> about(String description) {
-        if (constraint.accept(defaultValue).isEmpty()) {
-            throw new AssertionError(name + ": default " + defaultValue + " is not " + constraint.allowed());
-        }
         ConfigKey<T> key = new ConfigKey<>(this, description);
         catalogue.add(key);
         return key;

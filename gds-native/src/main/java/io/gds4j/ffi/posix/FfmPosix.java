@@ -23,12 +23,6 @@ import java.util.Optional;
 public final class FfmPosix implements Posix {
     private static final Linkage LIBC = Linkage.ofLibc();
 
-    // The segment follows the words: it holds its arena open during the call. A slice at the right address would be an object per call.
-    private static final FunctionDescriptor WITH_SEGMENT =
-            FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
-    private static final MethodHandle PREAD_SEGMENT = LIBC.function("pread", WITH_SEGMENT, CallState.CAPTURE_ERRNO);
-    private static final MethodHandle PWRITE_SEGMENT = LIBC.function("pwrite", WITH_SEGMENT, CallState.CAPTURE_ERRNO);
-
     private static final MethodHandle OPEN = words("open");
     private static final MethodHandle CLOSE = words("close");
     private static final MethodHandle PREAD = words("pread");
@@ -66,6 +60,14 @@ public final class FfmPosix implements Posix {
     private static final class Enter {
         static final MethodHandle SYSCALL = LIBC.function(
                 "syscall", Linkage.WORDS.appendArgumentLayouts(JAVA_LONG), CallState.CAPTURE_ERRNO);
+    }
+
+    /** The segment follows the words: it holds its arena open during the call. A slice at the right address would be an object per call. */
+    private static final class WithSegment {
+        static final FunctionDescriptor TYPE =
+                FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
+        static final MethodHandle PREAD = LIBC.function("pread", TYPE, CallState.CAPTURE_ERRNO);
+        static final MethodHandle PWRITE = LIBC.function("pwrite", TYPE, CallState.CAPTURE_ERRNO);
     }
 
     private static final int CALLING_THREAD = 0;
@@ -138,7 +140,8 @@ public final class FfmPosix implements Posix {
         long address = address(segment, segmentOffset, count);
         try {
             return state.resultOrErrno(
-                    (long) PREAD_SEGMENT.invokeExact(state.errnoSlot(), (long) fd, address, count, offset, segment));
+                    (long) WithSegment.PREAD.invokeExact(state.errnoSlot(), (long) fd, address, count, offset,
+                            segment));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -155,7 +158,8 @@ public final class FfmPosix implements Posix {
         long address = address(segment, segmentOffset, count);
         try {
             return state.resultOrErrno(
-                    (long) PWRITE_SEGMENT.invokeExact(state.errnoSlot(), (long) fd, address, count, offset, segment));
+                    (long) WithSegment.PWRITE.invokeExact(state.errnoSlot(), (long) fd, address, count, offset,
+                            segment));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
