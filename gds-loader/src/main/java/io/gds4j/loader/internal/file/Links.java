@@ -1,6 +1,7 @@
 package io.gds4j.loader.internal.file;
 
 import io.gds4j.internal.file.FoundFile;
+import io.gds4j.internal.file.LinkOutsideException;
 import io.gds4j.internal.file.TrustedFolder;
 import java.io.IOException;
 import java.nio.file.FileSystems;
@@ -17,7 +18,6 @@ public final class Links {
     private static final ScopedValue<Links> CURRENT = ScopedValue.newInstance();
 
     private final Path named;
-    private final Path asNamed;
     private final TrustedFolder folder;
 
     /** Rules by which a thread opens files. */
@@ -26,9 +26,8 @@ public final class Links {
         void apply(Runnable work);
     }
 
-    private Links(Path named, Path asNamed, TrustedFolder folder) {
+    private Links(Path named, TrustedFolder folder) {
         this.named = named;
-        this.asNamed = asNamed;
         this.folder = folder;
     }
 
@@ -44,7 +43,7 @@ public final class Links {
             return action.get(); // objects of servers and members of archives are no links
         }
         Path folder = Files.isDirectory(named) ? named : Objects.requireNonNullElse(named.getParent(), Path.of("."));
-        Links links = new Links(named, folder, new TrustedFolder(realPath(folder)));
+        Links links = new Links(named, new TrustedFolder(realPath(folder)));
         return ScopedValue.where(CURRENT, links).call(action::get);
     }
 
@@ -61,14 +60,10 @@ public final class Links {
         return links == null ? Runnable::run : work -> ScopedValue.where(CURRENT, links).run(work);
     }
 
-    /**
-     * Checks where a file is that the current thread opens. A file that is no link is in the folder that its path names. If the user named that
-     * folder, too, the kernel is not asked for the place, which takes a quarter of the time to open a small file.
-     */
-    static void check(Path path, FoundFile found, boolean isLink) throws IOException {
-        Links links = CURRENT.isBound() ? CURRENT.get() : null;
-        if (links != null && !path.equals(links.named) && (isLink || !links.asNamed.equals(path.getParent()))) {
-            links.folder.check(path, found.place());
+    /** Checks where a file is that the current thread opens. */
+    static void check(Path path, Path real) throws LinkOutsideException {
+        if (CURRENT.isBound() && !path.equals(CURRENT.get().named)) {
+            CURRENT.get().folder.check(path, real);
         }
     }
 }

@@ -15,7 +15,6 @@ import java.nio.file.FileSystemException;
 import java.nio.file.FileSystemLoopException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
@@ -49,17 +48,12 @@ public final class OpenedFile implements AutoCloseable {
             FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
             return new OpenedFile(channel, null, path instanceof SourcePath remote ? remote.openSource() : null);
         }
-        FoundFile named = FoundFile.at(ThreadLibc.descriptors(), path, LinkOption.NOFOLLOW_LINKS);
-        boolean isLink = named.status().isLink();
-        if (isLink) {
-            named.close();
-        }
-        FoundFile found = isLink ? FoundFile.at(ThreadLibc.descriptors(), path) : named;
+        FoundFile found = FoundFile.at(ThreadLibc.descriptors(), path);
         return Undo.ifFails(found::close, () -> {
             if (!found.status().isRegularFile()) {
                 throw new FileSystemException(path.toString(), null, "not a regular file");
             }
-            Links.check(path, found, isLink);
+            Links.check(path, found.place());
             FileChannel channel = found.channel();
             return Undo.ifFails(channel::close, () -> {
                 if (!found.isHeld() && !found.statusNow().isSameFile(found.status())) {
