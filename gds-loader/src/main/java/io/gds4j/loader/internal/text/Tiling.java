@@ -17,7 +17,7 @@ public final class Tiling {
     /** Each doubles the corners of a box; device meshes have two or three. */
     private static final int MAX_CUT_DIMENSIONS = 8;
     /** Corners of all boxes; each takes about 100 bytes of heap. */
-    private static final long MAX_CORNERS = 1 << 20;
+    private static final long MAX_CORNERS = 1 << 19;
     /** Comparisons of boxes that name a gap: those of a hostile file overlap each other. */
     private static final int MAX_LOOKS_FOR_GAPS = 10_000_000;
 
@@ -134,11 +134,12 @@ public final class Tiling {
 
     /** Adds {@code sign} for each corner of a box with an even number of ends, its opposite for the others. */
     private void addCorners(Map<List<Long>, Integer> corners, Box box, int sign) {
+        Long[] last = IntStream.of(cut).mapToObj(box::end).toArray(Long[]::new); // all corners share them
         for (int ends = 0; ends < 1 << cut.length; ends++) {
             int signed = Integer.bitCount(ends) % 2 == 0 ? sign : -sign;
             int bits = ends;
             List<Long> corner = IntStream.range(0, cut.length)
-                    .mapToObj(i -> (bits >> i & 1) == 0 ? box.begin.get(cut[i]) : (Long) box.end(cut[i]))
+                    .mapToObj(i -> (bits >> i & 1) == 0 ? box.begin.get(cut[i]) : last[i])
                     .toList();
             corners.merge(corner, signed, (before, added) -> before + added == 0 ? null : before + added);
         }

@@ -7,6 +7,7 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.ZipBytes;
 import io.gds4j.loader.format.onnx.OnnxBytes;
+import io.gds4j.loader.internal.text.Tiling;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -15,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -59,6 +61,23 @@ class HeaderHeapTest {
                     System.out.println(e.detail());
                 }
             }
+        }
+    }
+
+    /** Checks parts of a tensor that overlap and have no corner in common, as many as may be checked, and one more. */
+    static final class Parts {
+        private Parts() {
+        }
+
+        public static void main(String[] none) {
+            List<Long> shape = Collections.nCopies(8, 1L << 40);
+            List<Tiling.Box> boxes = new ArrayList<>();
+            for (long i = 0; i < 2048; i++) {
+                boxes.add(new Tiling.Box(Collections.nCopies(8, 1000 * i), Collections.nCopies(8, (1L << 20) + i)));
+            }
+            System.out.println(Tiling.fault(shape, boxes).orElseThrow().replaceFirst("has \\[.*", "a range"));
+            boxes.add(boxes.getFirst());
+            System.out.println(Tiling.fault(shape, boxes).orElseThrow());
         }
     }
 
@@ -151,6 +170,13 @@ class HeaderHeapTest {
                 .run(pickle.toString(), metadata.toString(), onnx.toString());
         assertThat(end.output().lines()).hasSize(3).allSatisfy(
                 line -> assertThat(line).startsWith("what the header describes needs more than"));
+    }
+
+    @Test
+    void cornersOfPartsFitASmallHeap() throws IOException {
+        ChildJvm.End end = new ChildJvm(Parts.class, folder, Checkpoint.class, Parts.class).with("-Xmx80m").run();
+        assertThat(end.output().lines()).containsExactly("is incomplete: no file a range",
+                "is cut in 8 dimensions into 2049 parts; these have more than 524288 corners");
     }
 
     @Test
