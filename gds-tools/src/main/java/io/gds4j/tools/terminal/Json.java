@@ -17,10 +17,6 @@ final class Json {
     /** Decimal places: nanoseconds are the finest measured unit. */
     private static final int DECIMALS = 9;
 
-    private static final long BILLION = 1_000_000_000;
-    /** Numbers below this have all their decimal places in a double. Larger ones take a BigDecimal, the first of which takes 10 ms. */
-    private static final double EXACT = 1e6;
-
     private Json() {
     }
 
@@ -70,17 +66,6 @@ final class Json {
     private static void writeDecimal(JsonGenerator generator, double number) throws IOException {
         if (Double.isNaN(number) || Double.isInfinite(number)) {
             generator.writeNull();
-            return;
-        }
-        long whole = (long) number;
-        long billionths = Math.round((number - whole) * BILLION);
-        if (number >= 0 && number < EXACT && billionths < BILLION) {
-            String text = whole + "." + Long.toString(BILLION + billionths).substring(1);
-            int end = text.length();
-            while (text.charAt(end - 1) == '0') {
-                end--;
-            }
-            generator.writeNumber(text.substring(0, text.charAt(end - 1) == '.' ? end - 1 : end));
             return;
         }
         BigDecimal rounded = BigDecimal.valueOf(number).setScale(DECIMALS, RoundingMode.HALF_UP).stripTrailingZeros();
