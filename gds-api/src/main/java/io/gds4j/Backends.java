@@ -13,7 +13,7 @@ import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.spi.Machine;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -45,17 +45,12 @@ final class Backends {
      */
     static List<CuFileBackendProvider> providers(ClassLoader loader) {
         List<CuFileBackendProvider> found = listed(loader);
-        Set<String> names = new HashSet<>();
-        for (CuFileBackendProvider provider : found) {
-            names.add(provider.getClass().getName());
-        }
         for (String name : OWN_PROVIDERS) {
-            if (names.add(name)) {
+            if (found.stream().noneMatch(provider -> provider.getClass().getName().equals(name))) {
                 unlisted(name, loader).ifPresent(found::add);
             }
         }
-        // a comparator of two parts would link 4 ms, while cuInit waits for this
-        found.sort((a, b) -> Integer.compare(b.priority(), a.priority()));
+        found.sort(Comparator.comparingInt(CuFileBackendProvider::priority).reversed());
         return found;
     }
 
