@@ -29,7 +29,7 @@ public final class ScatterTransfer extends StagedTransfer {
 
     private static final int[] ALONE = {};
 
-    /** Fewest bytes of a fragment, on average, that are worth a call of the kernel: copying as many from a slab takes longer. */
+    /** Fewest bytes of a fragment, on average, that are worth a pread of their own: to copy as many from a slab takes longer. */
     private static final long MIN_STRAIGHT = 64 << 10;
 
     private final @Nullable Thread worker;

@@ -251,7 +251,7 @@ final class OnnxModel {
                     "a name has %s characters, at most %s are allowed".formatted(name.length(),
                             SafetensorsText.MAX_NAME));
         }
-        if (!heap.take(HEAP_OF_TENSOR + 2L * name.length() + (long) HeaderHeap.DIMENSION * fields.dims.size())) {
+        if (!heap.take(HEAP_OF_TENSOR + 2L * name.length() + HeaderHeap.DIMENSION * fields.dims.size())) {
             throw CheckpointException.of(CheckpointRule.HEADER_LIMIT, path, fields.at, heap.excess());
         }
         DType dtype = fields.type < TYPES.length ? TYPES[fields.type] : null;

@@ -199,7 +199,7 @@ final class DistcpMetadata {
         }
         Map<List<Long>, Record> own = places.getOrDefault(name, Map.of());
         Map<List<Long>, Part> parts = new LinkedHashMap<>();
-        take(HEAP_OF_TENSOR + (long) HeaderHeap.DIMENSION * shape.size());
+        take(HEAP_OF_TENSOR + HeaderHeap.DIMENSION * shape.size());
         for (PickleValue chunk : chunks) {
             takePart(2 * shape.size());
             Fields box = fields(chunk, "ChunkStorageMetadata");
@@ -306,7 +306,7 @@ final class DistcpMetadata {
             throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path,
                     "the pickle describes far more parts of tensors than it has bytes");
         }
-        take(HEAP_OF_PART + (long) HeaderHeap.DIMENSION * dimensions);
+        take(HEAP_OF_PART + HeaderHeap.DIMENSION * dimensions);
     }
 
     private void take(long bytes) {

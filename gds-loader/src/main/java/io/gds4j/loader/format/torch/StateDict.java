@@ -417,7 +417,7 @@ final class StateDict {
         named.add(value);
         String name = lone(place);
         TensorInfo tensor = build.apply(name);
-        take((long) HeaderHeap.DIMENSION * tensor.shape().size());
+        take(HeaderHeap.DIMENSION * tensor.shape().size());
         TensorInfo other = tensors.putIfAbsent(name, tensor);
         if (other == null || other.equals(tensor)) {
             return;

@@ -7,7 +7,8 @@ package io.gds4j.loader.internal.text;
  */
 public final class HeaderHeap {
     /** Heap in bytes of a number in a list of dimensions, and of its place in an order or a copy of the list. */
-    public static final int DIMENSION = 32;
+    public static final long DIMENSION = 32;
+
     private final long limit;
     private long taken;
 
